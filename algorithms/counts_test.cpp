@@ -1,6 +1,6 @@
 // The counts of a plan are those of the schedule that runs: every algorithm of ours is planned for several
 // thread counts and workspace caps, run once, and its Plan::operations() compared with the tally of its
-// kernels.
+// kernels: operations, and on a GPU the bytes that blocks bring to shared memory.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -93,6 +93,7 @@ void expect_counts_of_what_runs(const Algorithm& algorithm, const Case& one, Dev
   const Tally done = tally_of(*plan, one.problem, device);
   EXPECT_DOUBLE_EQ(count->product_flops, done.product_flops);
   EXPECT_DOUBLE_EQ(count->transform_flops, done.transform_flops);
+  if (device.info().kind != DeviceKind::cpu) EXPECT_DOUBLE_EQ(count->cached_bytes, done.staged_bytes);
 }
 
 class Counts : public ::testing::TestWithParam<std::string> {};

@@ -65,6 +65,7 @@ class CopyLoader {
     const int bytes = k_ < left ? 4 : 0;
     UNROLL
     for (int i = 0; i < kCount; ++i) cp_async<4>(slab + to_ + i * kStep, from_ + offset_[i], bytes);
+    tally_staged(4 * kCount);
     from_ += int64_t{8} * depth_stride;
   }
 
@@ -144,6 +145,7 @@ class StagedLoader {
       if (has(e) && k_ + (DepthContiguous ? 0 : e * kStep) < left)
         values_[e] = *reinterpret_cast<const float4*>(from_[e]);
       from_[e] += DepthContiguous ? 8 : int64_t{8} * stride;
+      tally_staged(has(e) && left > 0 ? 16 : 0);
     }
   }
   __device__ __forceinline__ void store(float* slab) const {

@@ -1,15 +1,18 @@
-// A tally of the arithmetic that kernels really do, kept in counting builds only (CONVSCOPE_TALLY, which the
-// sanitized builds set): every product and transform kernel adds what it does, and counts_test.cpp compares
-// the sum with Plan::operations(). In all other builds, and in code for a GPU, nothing is counted.
+// A tally of what kernels really do, kept in counting builds only (CONVSCOPE_TALLY, which the sanitized
+// builds set): every product and transform kernel adds its arithmetic, every CUDA kernel the tiles that its
+// blocks stage, and counts_test.cpp compares the sums with Plan::operations(). In all other builds, and in
+// code for a GPU, nothing is counted.
 #pragma once
 
 #include <cstdint>
 
 namespace convscope {
 
-// Floating-point operations since the last reset; a multiply-add counts 2, as in OperationCount.
+// Since the last reset: floating-point operations, of which a multiply-add is 2, and bytes of operands
+// brought to shared memory for the products, as in OperationCount.
 struct Tally {
   double product_flops = 0, transform_flops = 0;
+  double staged_bytes = 0;
 };
 
 #if defined(CONVSCOPE_TALLY) && !defined(__CUDACC__)
@@ -17,6 +20,7 @@ struct Tally {
 // From any thread. Called once per micro-kernel or line, not once per multiply-add.
 void tally_product(int64_t flops);
 void tally_transform(int64_t flops);
+void tally_staged(int64_t bytes);
 void reset_tally();
 Tally tally();
 
@@ -25,6 +29,7 @@ Tally tally();
 // Nothing is evaluated. Macros: around an empty inline function the micro-kernels were scheduled differently.
 #define tally_product(...) static_cast<void>(sizeof(__VA_ARGS__))
 #define tally_transform(...) static_cast<void>(sizeof(__VA_ARGS__))
+#define tally_staged(...) static_cast<void>(sizeof(__VA_ARGS__))
 
 #endif
 

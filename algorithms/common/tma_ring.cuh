@@ -8,6 +8,7 @@
 // Included by .cu files only.
 #pragma once
 
+#include "algorithms/common/tally.hpp"
 #include "bench/device/kernel/hopper.hpp"
 
 namespace convscope::CONVSCOPE_KERNELS {
@@ -60,6 +61,7 @@ __device__ __forceinline__ void fill_ring(const Ring<Shape>& ring, int count, co
   for (int i = 0; i < count; ++i) {
     mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
     mbarrier_arrive_expect_tx(&ring.full[at.stage], Shape::kStageBytes);
+    tally_staged(Shape::kStageBytes);
     load(i, ring.stages + at.stage * Shape::kStageBytes, &ring.full[at.stage]);
     at.advance();
   }

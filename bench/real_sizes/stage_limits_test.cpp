@@ -111,7 +111,7 @@ TEST(StageLimitsOfShippedLayers, AreNeverBelowWhatTheSlowestRightRowNeedsAtBatch
       task.group.common.threads = 2;
       task.protocol.sampling.time_limit_seconds = kTimeLimit;
       const StageLimits limits =
-          stage_limits(task, work_of(shipped.problem), machine.device, machine.ceilings);
+          stage_limits(task, work_of(shipped.problem, machine.device.kind), machine.device, machine.ceilings);
       const double run = slowest_run(shipped.problem, machine.ceilings);
       const Measuring needed = measuring(task, run, machine.device);
       const std::string what =

@@ -49,8 +49,9 @@ constexpr Column kColumns[] = {
     {"device_name", "", "The processor's own name.", of<&DeviceInfo::name>},
     {"machine_class", "",
      "What decides the machine's speed, as a label and a hash: of a CPU its family, model, stepping, "
-     "microcode, cores, hyper-threads, caches and hypervisor; of a GPU its driver, clocks and limits. "
-     "Machines of one class are alike; null is unknown.",
+     "microcode, hyper-threads, caches, hypervisor and the cores that the process may use (`taskset` makes "
+     "another class); of a GPU its driver, clocks and limits. Machines of one class are alike; null is "
+     "unknown.",
      of<&DeviceInfo::machine_class>},
     {"machine_unit", "",
      "Which machine of its class, as a hash: of a GPU's UUID; of a CPU's machine id or, in a container, "
@@ -212,8 +213,9 @@ constexpr Column kColumns[] = {
      "Tensors and intermediate buffers that the algorithm reads and writes, perfect reuse assumed.",
      of_operations<&OperationCount::bytes>},
     {"bytes_cached", "bytes",
-     "Intermediate buffers that the algorithm writes and reads in a core's private caches, not in "
-     "bytes_algo; null where there are none or none are counted.",
+     "On a CPU, intermediate buffers that the algorithm writes and reads in a core's private caches, not in "
+     "bytes_algo; on a GPU, operands that its blocks bring to shared memory, each time, mostly from L2; null "
+     "where there are none or none are counted.",
      of_operations<&OperationCount::cached_bytes>},
     {"arithmetic_intensity", "flop/byte", "flops_executed over bytes_min.", intensity},
     {"workspace_bytes", "bytes",
@@ -225,7 +227,7 @@ constexpr Column kColumns[] = {
     {"ceiling_read_gbs", "GB/s", "Measured bandwidth of reading memory.", ceiling<&Ceilings::read_bytes>},
     {"ceiling_copy_gbs", "GB/s", "Measured bandwidth of copying memory, bytes read plus bytes written.",
      ceiling<&Ceilings::copy_bytes>},
-    {"ceiling_cache_gbs", "GB/s", "Measured bandwidth of reading the last private cache.",
+    {"ceiling_cache_gbs", "GB/s", "Measured bandwidth of reading the last private cache, or a GPU's L2.",
      ceiling<&Ceilings::cache_read_bytes>},
     {"bound", "",
      "The ceiling that binds: compute (flops_executed at the multiply-add rate) or memory (bytes_min at "

@@ -105,7 +105,7 @@ class GroupLimits {
     for (const std::string& id : task.group.algorithms) set(id, {});
   }
   void set(const std::string& algorithm, const OperationCount& planned) {
-    const RunWork work = work_of(task_.group.common.problem, planned);
+    const RunWork work = work_of(task_.group.common.problem, device_.kind, planned);
     limits_[algorithm] = given_.value_or(stage_limits(task_, work, device_, ceilings_));
   }
   const StageLimits& of(const std::string& algorithm) const { return limits_.at(algorithm); }

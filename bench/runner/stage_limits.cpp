@@ -40,9 +40,10 @@ const StageLimit& StageLimits::of(Stage stage) const {
   return stage == Stage::plan ? plan : stage == Stage::measure ? measure : verify;
 }
 
-RunWork work_of(const ConvProblem& problem, const OperationCount& planned) {
+RunWork work_of(const ConvProblem& problem, DeviceKind device, const OperationCount& planned) {
+  const double cached = device == DeviceKind::cpu ? planned.cached_bytes : 0;
   return {std::max(problem.nominal_flops(), planned.executed_flops()),
-          std::max(static_cast<double>(problem.total_bytes()), planned.bytes + planned.cached_bytes)};
+          std::max(static_cast<double>(problem.total_bytes()), planned.bytes + cached)};
 }
 
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,

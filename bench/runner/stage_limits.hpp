@@ -25,8 +25,9 @@ struct StageLimits {
 struct RunWork {
   double flops = 0, bytes = 0;
 };
-// `planned`: what the plan counts, once there is one; all zero where it does not say.
-RunWork work_of(const ConvProblem& problem, const OperationCount& planned = {});
+// `planned`: what the plan counts, once there is one; all zero where it does not say. What a GPU's blocks
+// read from L2 is not in the bytes.
+RunWork work_of(const ConvProblem& problem, DeviceKind device, const OperationCount& planned = {});
 
 // With a run at a hundredth of the device's measured arithmetic and a twentieth of its bandwidth (or of what
 // such devices have, where no ceilings were measured); the slowest right one of the runs in results/ takes

@@ -16,7 +16,7 @@ GroupTask task_of(const std::string& problem, double time_limit_seconds = 15) {
 }
 
 StageLimits limits_of(const GroupTask& task, const DeviceInfo& device, const Ceilings& ceilings = {}) {
-  return stage_limits(task, work_of(task.group.common.problem), device, ceilings);
+  return stage_limits(task, work_of(task.group.common.problem, device.kind), device, ceilings);
 }
 
 DeviceInfo device_of(DeviceKind kind) {
@@ -71,7 +71,7 @@ TEST(StageLimits, GrowWithTheWorkOfTheAlgorithmWhereItDoesMoreThanTheProblemAsks
   const RunWork tiles{1e12, 1e9};  // transforms and products of tiles of 32x32 for images of one pixel
   const DeviceInfo cpu = device_of(DeviceKind::cpu);
   EXPECT_GT(stage_limits(task, tiles, cpu, {}).verify.whole,
-            stage_limits(task, work_of(task.group.common.problem), cpu, {}).verify.whole + 10);
+            stage_limits(task, work_of(task.group.common.problem, cpu.kind), cpu, {}).verify.whole + 10);
 }
 
 TEST(StageLimits, AreThoseOfTheFlagWhereItIsSet) {
@@ -97,11 +97,12 @@ TEST(StageLimits, GiveAPlannerThatShowsLifeMoreThanASilentOne) {
 TEST(RunWork, IsTheProblemsUntilAPlanCountsMore) {
   const ConvProblem problem = parse_problem("n=1 c=2 hw=6x5 k=3 rs=3x3");
   const auto bytes = static_cast<double>(problem.total_bytes());
-  EXPECT_EQ(work_of(problem).flops, problem.nominal_flops());
-  EXPECT_EQ(work_of(problem).bytes, bytes);
-  EXPECT_EQ(work_of(problem, {1, 1, 1, 1}).flops, problem.nominal_flops());
-  EXPECT_EQ(work_of(problem, {1e9, 2e9, 0, 0}).flops, 3e9);
-  EXPECT_EQ(work_of(problem, {0, 0, 2 * bytes, bytes}).bytes, 3 * bytes);
+  EXPECT_EQ(work_of(problem, DeviceKind::cpu).flops, problem.nominal_flops());
+  EXPECT_EQ(work_of(problem, DeviceKind::cpu).bytes, bytes);
+  EXPECT_EQ(work_of(problem, DeviceKind::cpu, {1, 1, 1, 1}).flops, problem.nominal_flops());
+  EXPECT_EQ(work_of(problem, DeviceKind::cpu, {1e9, 2e9, 0, 0}).flops, 3e9);
+  EXPECT_EQ(work_of(problem, DeviceKind::cpu, {0, 0, 2 * bytes, bytes}).bytes, 3 * bytes);
+  EXPECT_EQ(work_of(problem, DeviceKind::cuda, {0, 0, 2 * bytes, bytes}).bytes, 2 * bytes);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Our own chooser: the fastest algorithm predicted from the problem and the measured ceilings alone, before
 // anything is run. seconds = executed operations / multiply-add rate + bytes of the tensors and intermediate
-// buffers / copy bandwidth + bytes of buffers that stay in the private caches / cache bandwidth.
+// buffers / copy bandwidth + bytes moved in caches / cache bandwidth (of what: OperationCount::cached_bytes).
 // docs/selection.md has the measurements behind it and says what the model leaves out.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <ostream>
 
+#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
 #include "bench/select/policy.hpp"
@@ -80,8 +81,8 @@ void print_scope(std::ostream& out, const PolicyScope& scope, const Look& look) 
       labels.push_back(label);
   }
   print_heading(out, heading(front) + ", convolutions of one step",
-                fmt::format("{} thread{}, {} cache, {}", key.threads, key.threads == 1 ? "" : "s",
-                            name(key.cache), device_text(key, front.first().device)),
+                fmt::format("{}, {} cache, {}", counted(key.threads, "thread"), name(key.cache),
+                            device_text(key, front.first().device)),
                 look);
   for (const std::string& label : labels) {
     fmt::print(out, "policy emulation on {}\n", label);

@@ -124,6 +124,8 @@ __global__ void __launch_bounds__(ChwnTile::kThreads, ChwnTile::kBlocks)
       *reinterpret_cast<float4*>(to) = zeros;
       *reinterpret_cast<float4*>(to + 64) = zeros;
     }
+    tally_staged(left > 0 ? T::kDepth * (T::kChannels + T::kImages) / T::kThreads * int64_t{sizeof(float)}
+                          : 0);
     cp_async_commit_group();
   };
   UNROLL
@@ -197,10 +199,11 @@ class ChwnPlan final : public Plan {
       for (const auto& [row_taps, rows] : pixels_by_taps(residue.y, read.h))
         for (const auto& [column_taps, columns] : pixels_by_taps(residue.x, read.w))
           depth += rows * columns * round_up(int64_t{row_taps} * column_taps * channels, T::kDepth);
-    const int64_t tiles = problem_.groups * packed_.channel_tiles() * ceil_div(problem_.batch, T::kImages);
-    return OperationCount{
-        2 * static_cast<double>(tiles * T::kChannels * T::kImages) * static_cast<double>(depth), 0,
-        static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes())};
+    const auto steps = static_cast<double>(depth * problem_.groups * packed_.channel_tiles() *
+                                           ceil_div(problem_.batch, T::kImages));
+    return OperationCount{2 * steps * T::kChannels * T::kImages, 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes()),
+                          steps * (T::kChannels + T::kImages) * sizeof(float)};
   }
   bool has_prepare() const override { return true; }
 

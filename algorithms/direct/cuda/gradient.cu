@@ -131,6 +131,7 @@ __global__ void __launch_bounds__(GradientTile::kThreads) gradient(GradientArgs 
       for (int j = 0; j < 8; ++j) sum[i][j] += rows[i] * values[j];
     }
     tally_product(2 * 8 * 8 * kDepth);
+    tally_staged(threadIdx.x == 0 ? kDepth * (kRows + kColumns) * int64_t{sizeof(float)} : 0);
     __syncthreads();
   }
 
@@ -158,12 +159,13 @@ class GradientPlan final : public Plan {
   // Whole tiles of rows and columns, whole steps of pixels, taps on padding included.
   std::optional<OperationCount> operations() const override {
     const GradientArgs a = sizes();
-    const int64_t rows = problem_.groups * a.row_tiles * GradientTile::kRows;
-    const int64_t columns =
-        round_up(int64_t{a.in_channels} * a.filter_h * a.filter_w, GradientTile::kColumns);
-    const int64_t pixels = round_up(a.pixels, GradientTile::kDepth);
-    return OperationCount{2 * static_cast<double>(rows * columns) * static_cast<double>(pixels), 0,
-                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes())};
+    constexpr int kRows = GradientTile::kRows, kColumns = GradientTile::kColumns;
+    const int64_t column_tiles = ceil_div(int64_t{a.in_channels} * a.filter_h * a.filter_w, kColumns);
+    const double steps = static_cast<double>(problem_.groups * a.row_tiles * column_tiles) *
+                         static_cast<double>(round_up(a.pixels, GradientTile::kDepth));
+    return OperationCount{2 * steps * kRows * kColumns, 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes()),
+                          steps * (kRows + kColumns) * sizeof(float)};
   }
   double longest_sum() const override {
     const GradientArgs a = sizes();

@@ -29,6 +29,12 @@ struct TiledArgs {
   Finish finish;
 };
 
+// Of a read channel: its patch, and its filters for all taps.
+__host__ __device__ constexpr int64_t staged_bytes(const TiledArgs& a) {
+  return static_cast<int64_t>(sizeof(float)) *
+         (a.shape.patch_h * a.shape.patch_w + a.y.taps * a.x.taps * TiledTile::kChannels);
+}
+
 // Rows of the patch by warps, lanes along w: neighbours in memory (NCHW).
 __device__ void stage_patch_by_rows(const TiledArgs& a, const float* image, int channels, int y0, int x0,
                                     float* patch) {
@@ -121,6 +127,7 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
       stage_patch_by_rows(a, image + c0 * a.read_c, channels, y0, x0, patch);
     const int64_t first = static_cast<int64_t>(c0) * taps * TiledTile::kChannels;
     stage_filter(packed + first, channels * taps * TiledTile::kChannels, filters);
+    tally_staged(threadIdx.x == 0 ? channels * staged_bytes(a) : 0);
     __syncthreads();
     const float* w = filters + tk * kEach;
     // Of a filter of one tap the channels are taken as the taps of a row.
@@ -193,12 +200,16 @@ class TiledPlan final : public Plan {
   }
   // Every pixel of a tile and every channel of a block, those past the edge and taps on padding included.
   std::optional<OperationCount> operations() const override {
-    int64_t pairs = 0;
-    for (const TiledArgs& a : residues_)
-      pairs += int64_t{a.tiles} * TiledTile::kPixels * a.read_channels * a.y.taps * a.x.taps;
-    const int64_t channels = problem_.groups * packed_.channel_tiles() * TiledTile::kChannels;
-    return OperationCount{2 * static_cast<double>(problem_.batch * channels) * static_cast<double>(pairs), 0,
-                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes())};
+    int64_t pairs = 0, staged = 0;
+    for (const TiledArgs& a : residues_) {
+      const int64_t steps = int64_t{a.tiles} * a.read_channels, taps = int64_t{a.y.taps} * a.x.taps;
+      pairs += steps * TiledTile::kPixels * taps;
+      staged += taps > 0 ? steps * staged_bytes(a) : 0;
+    }
+    const auto blocks = static_cast<double>(problem_.batch * problem_.groups * packed_.channel_tiles());
+    return OperationCount{2 * blocks * TiledTile::kChannels * static_cast<double>(pairs), 0,
+                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes()),
+                          blocks * static_cast<double>(staged)};
   }
   bool has_prepare() const override { return true; }
 

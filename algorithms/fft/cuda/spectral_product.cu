@@ -44,7 +44,7 @@ struct Share {
 template <int Rows, int Columns, int RowThreads>
 struct TmaSpectralTile {
   using Part = Share<Rows, Columns, RowThreads>;
-  static constexpr int kDepth = 16, kStages = 4;
+  static constexpr int kDepth = staged_steps(true), kStages = 4;
   static constexpr int kConsumerThreads = Part::kThreads, kConsumerWarps = 4,
                        kThreads = kConsumerThreads + 32;
   static constexpr int kABytes = Rows * kDepth * static_cast<int>(sizeof(float2));
@@ -55,7 +55,8 @@ struct TmaSpectralTile {
 
 namespace {
 
-constexpr int kThreads = 128, kDepth = product_steps(false), kStages = 3;
+constexpr int kThreads = 128, kDepth = staged_steps(false), kStages = 3;
+static_assert(kDepth == product_steps(false));
 
 // A block computes Rows x columns complex sums, Rows / 8 x 4 per thread: with 64 rows a thread reads 12
 // complex numbers from shared memory for 96 multiply-adds. Slices of kDepth steps arrive by asynchronous
@@ -118,6 +119,7 @@ class SliceCopy {
       const float2* from = from_ + round * kSpan * stride_;
       const int wanted = count_ - (Transposed ? round * kSpan : 0);
       const bool there = steps_ > (Transposed ? 0 : round * kSpan) && wanted > 0;
+      tally_staged(steps_ + step_ > 0 ? (Transposed ? 8 : 16) : 0);
       if constexpr (Transposed)
         cp_async<8>(&slice[step_][position_ + round * kSpan], from, there ? 8 : 0);
       else

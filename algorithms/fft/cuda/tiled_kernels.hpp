@@ -85,6 +85,10 @@ struct ProductShape {
     const int threads = rows / thread_rows * (columns / thread_columns);
     return blocks(all_rows, all_columns) * threads * flops_of_step(thread_rows, thread_columns);
   }
+  // Likewise, brought to shared memory.
+  constexpr int64_t staged_bytes(int64_t all_rows, int64_t all_columns) const {
+    return blocks(all_rows, all_columns) * (rows + columns) * static_cast<int64_t>(sizeof(float2));
+  }
 };
 inline constexpr int kProductColumns = 64;  // without TMA
 // With TMA that which computes the least, the first of equals: of 48 and 96 channels, which AlexNet's first
@@ -97,9 +101,12 @@ constexpr ProductShape product_shape(int64_t rows, int64_t columns, bool by_tma)
     if (shape.computed(rows, columns) < best.computed(rows, columns)) best = shape;
   return best;
 }
-// To so many steps of depth a product is padded.
+// To so many steps of depth a product is padded, and so many come to shared memory at a time.
 constexpr int product_steps(bool by_tma) {
   return by_tma ? 1 : 8;
+}
+constexpr int staged_steps(bool by_tma) {
+  return by_tma ? 16 : 8;
 }
 
 // size is 16 or 32.

@@ -272,9 +272,12 @@ std::optional<OperationCount> TiledPlan::operations() const {
       const int64_t rows = filter_gradient ? plan.geometry_.rows() : tiles.count;
       const int64_t depth = filter_gradient ? tiles.count : plan.geometry_.depth();
       const bool by_tma = plan.multiplies_by_tma(rows);
-      const int64_t flops = product_shape(rows, columns.count, by_tma).flops(rows, columns.count);
-      group.product_flops += static_cast<double>(tile_bins(plan.size_) * flops *
-                                                 convscope::round_up(depth, product_steps(by_tma)));
+      const ProductShape shape = product_shape(rows, columns.count, by_tma);
+      const auto of_bins = [&](int64_t of_step, int steps) {
+        return static_cast<double>(tile_bins(plan.size_) * of_step * convscope::round_up(depth, steps));
+      };
+      group.product_flops += of_bins(shape.flops(rows, columns.count), product_steps(by_tma));
+      group.cached_bytes += of_bins(shape.staged_bytes(rows, columns.count), staged_steps(by_tma));
     }
   };
   Counter counter{*this, {}};
@@ -282,7 +285,8 @@ std::optional<OperationCount> TiledPlan::operations() const {
   for_steps(counter);
   const auto groups = static_cast<double>(groups_);
   return OperationCount{counter.group.product_flops * groups, counter.group.transform_flops * groups,
-                        static_cast<double>(problem_.total_bytes()) + counter.group.bytes * groups};
+                        static_cast<double>(problem_.total_bytes()) + counter.group.bytes * groups,
+                        counter.group.cached_bytes * groups};
 }
 
 }  // namespace

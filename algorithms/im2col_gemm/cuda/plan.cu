@@ -26,7 +26,8 @@ class DeviceGemm {
   virtual ~DeviceGemm() = default;
   virtual int64_t workspace_bytes(const SgemmProduct&) const { return 0; }
   virtual std::string describe(const SgemmProduct&) const = 0;
-  // Executed by multiply(), and bytes of partial sums, written once and read once.
+  // Executed by multiply(), bytes of partial sums, written once and read once, and those that blocks bring to
+  // shared memory.
   virtual OperationCount count(const SgemmProduct&) const = 0;
   virtual int64_t launches(const SgemmProduct&) const = 0;
   virtual SumLevels levels(const SgemmProduct&) const = 0;
@@ -63,6 +64,7 @@ class OwnGemm final : public DeviceGemm {
     OperationCount all;
     for_each_part(product, [&](const SgemmProduct& part, const SgemmSplit& split, bool) {
       all.product_flops += executed_flops(part, split);
+      all.cached_bytes += staged_bytes(part, split);
       all.bytes += 2 * static_cast<double>(partial_bytes(part, split));
     });
     return all;
@@ -266,6 +268,7 @@ std::optional<OperationCount> ColumnPlan::operations() const {
     const OperationCount one = gemm_->count(size.products.product);
     all.product_flops += times * one.product_flops;
     all.bytes += times * one.bytes;
+    all.cached_bytes += times * one.cached_bytes;
   }
   return all;
 }

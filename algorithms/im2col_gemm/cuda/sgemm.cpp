@@ -42,6 +42,12 @@ double cost(const SgemmProduct& product, const SgemmSplit& split) {
          2 * kMultiplyAddsPerByte / kMultiprocessors * static_cast<double>(partial_bytes(product, split));
 }
 
+// Of all blocks; the last split is shorter.
+double steps_of_depth(const SgemmProduct& product, const SgemmSplit& split) {
+  const SgemmSplit whole{split.columns, 1, static_cast<int>(round_up(product.depth, kSgemmDepth))};
+  return static_cast<double>(blocks(product, whole).count) * whole.split_depth;
+}
+
 // No split is empty.
 SgemmSplit in_splits(int columns, int splits, int depth) {
   const int64_t each = round_up(ceil_div(depth, splits), kSgemmDepth);
@@ -73,10 +79,11 @@ SgemmSplit choose_split(const SgemmProduct& product, int64_t bytes) {
 }
 
 double executed_flops(const SgemmProduct& product, const SgemmSplit& split) {
-  // The last split is shorter.
-  const SgemmSplit whole{split.columns, 1, static_cast<int>(round_up(product.depth, kSgemmDepth))};
-  const auto [count, each] = blocks(product, whole);
-  return 2.0 * static_cast<double>(count) * static_cast<double>(each);
+  return 2.0 * steps_of_depth(product, split) * kSgemmRows * split.columns;
+}
+
+double staged_bytes(const SgemmProduct& product, const SgemmSplit& split) {
+  return steps_of_depth(product, split) * (kSgemmRows + split.columns) * sizeof(float);
 }
 
 }  // namespace convscope::im2col_gemm

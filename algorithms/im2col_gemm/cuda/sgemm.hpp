@@ -47,8 +47,9 @@ SgemmSplit choose_split(const SgemmProduct& product, int64_t bytes);
 // Of the sums of all splits, which are stored and then added; none for one split.
 int64_t partial_bytes(const SgemmProduct& product, const SgemmSplit& split);
 
-// With the padding to whole tiles.
+// With the padding to whole tiles: operations, and bytes that blocks bring to shared memory.
 double executed_flops(const SgemmProduct& product, const SgemmSplit& split);
+double staged_bytes(const SgemmProduct& product, const SgemmSplit& split);
 
 }  // namespace convscope::im2col_gemm
 

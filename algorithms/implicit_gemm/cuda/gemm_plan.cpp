@@ -20,17 +20,21 @@ struct Chains {
   int64_t additions = 0, truncations = 0;
 };
 
+// 16-bit elements that are widened one by one to what tf32 takes.
+bool is_widened(const Product& product) {
+  return storage_type(product.math) != DataType::f32 && !product.paired;
+}
+
 // Of the sums that a block makes in one launch, as simt.cu and tensor.cu make them. An mma.sync adds four
 // depths of tf32 at a time, or of pairs.
 Chains chains(const Product& product) {
-  const bool widened = storage_type(product.math) != DataType::f32 && !product.paired;
   const int depth = product.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
   const int64_t part = part_depth(product.map, product.tiling.splits, depth);
   const int64_t piece =
       storage_type(product.math) == DataType::f32 ? std::min<int64_t>(part, kLongestSum) : part;
   if (product.math == MathMode::fp32) return {piece, 0};
   if (product.math == MathMode::tf32x3) return {piece / kTensorDepth, 3 * kTensorDepth / 4};
-  return widened ? Chains{piece / 8, 2} : Chains{0, piece / 4};
+  return is_widened(product) ? Chains{piece / 8, 2} : Chains{0, piece / 4};
 }
 
 }  // namespace
@@ -66,14 +70,16 @@ std::optional<OperationCount> GemmPlan::operations() const {
   const int depth = problem_.math == MathMode::fp32 ? kSimtDepth : kTensorDepth;
   OperationCount count;
   count.bytes = static_cast<double>(problem_.total_bytes());
-  const auto whole = [](int size, int tile) { return static_cast<double>(round_up(size, tile)); };
   for (const Product& product : products_) {
     const IndexMap& map = product.map;
     const Tile& tile = product.tiling.tile;
     // Multiplications per pair of elements in shared memory.
     const int times = product.paired ? 2 : product.math == MathMode::tf32x3 ? 3 : 1;
-    count.product_flops += 2.0 * times * whole(map.rows, tile.rows) * whole(map.columns, tile.columns) *
-                           whole(map.depth, depth) * map.groups;
+    const auto blocks =
+        static_cast<double>(ceil_div(map.rows, tile.rows) * ceil_div(map.columns, tile.columns) * map.groups);
+    const double steps = blocks * static_cast<double>(round_up(map.depth, depth));
+    count.product_flops += 2.0 * times * steps * tile.rows * tile.columns;
+    count.cached_bytes += steps * (tile.rows + tile.columns) * (is_widened(product) ? 2 : 4);
     count.bytes += 2.0 * sizeof(float) * static_cast<double>(partial_elements(map, product.tiling.splits));
   }
   return count;

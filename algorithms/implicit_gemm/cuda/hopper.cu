@@ -52,6 +52,7 @@ __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const Tensor
         uint64_t* const arrived = &ring.full[at.stage];
         mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
         mbarrier_arrive_expect_tx(arrived, bytes);
+        tally_staged(bytes);
         const int tap_y = product.first_y + r * product.tap_y, tap_x = product.first_x + s * product.tap_x;
         if (product.run > 0) {
           const int lower_y = product.lower_y(), lower_x = product.lower_x();

@@ -102,6 +102,7 @@ __device__ __forceinline__ void load_tiles(const Ring<Shape>& ring, const Tensor
     const int y = product.first_y + place.y * product.step_y, x = product.first_x + place.x * product.step_x;
     mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // at once in the first round
     mbarrier_arrive_expect_tx(arrived, bytes);
+    tally_staged(bytes);
     UNROLL
     for (int row = 0; row < Shape::kRows; row += 64, slab += Shape::kSlabBytes) {
       if constexpr (Runs)

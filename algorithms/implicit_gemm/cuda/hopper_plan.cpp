@@ -63,15 +63,18 @@ std::string HopperPlan::implementation() const {
 
 std::optional<OperationCount> HopperPlan::operations() const {
   const int64_t step = kWgmmaDepthBytes / bytes_per_element(storage_type(problem_.math));
+  const int64_t line = kTmaLineBytes / bytes_per_element(storage_type(problem_.math));
   OperationCount count;
   count.bytes =
       static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.image) + moved_bytes(work_.filter);
   for (const BoxedProduct& product : work_.products) {
-    const auto depth =
-        static_cast<double>(product.taps_down * product.taps_across * round_up(product.channels, step));
-    const auto rows = static_cast<double>(loads(product) * product.tile.rows);
-    const auto columns = static_cast<double>(round_up(product.columns, product.tile.columns));
-    count.product_flops += 2.0 * rows * columns * depth * product.groups;
+    const int64_t taps = int64_t{product.taps_down} * product.taps_across;
+    const auto blocks = static_cast<double>(loads(product) * ceil_div(product.columns, product.tile.columns) *
+                                            product.groups);
+    count.product_flops += 2.0 * blocks * product.tile.rows * product.tile.columns *
+                           static_cast<double>(taps * round_up(product.channels, step));
+    count.cached_bytes += blocks * (product.pixels() + product.tile.columns) * kTmaLineBytes *
+                          static_cast<double>(taps * ceil_div(product.channels, line));
   }
   return count;
 }
@@ -136,8 +139,11 @@ std::optional<OperationCount> HopperFilterPlan::operations() const {
   count.bytes = static_cast<double>(problem_.total_bytes()) + moved_bytes(work_.input) +
                 moved_bytes(work_.output) + 2.0 * static_cast<double>(partial_bytes(product));
   const auto depth = static_cast<double>(int64_t{product.all_loads} * steps(product.pixels()) * kWgmmaPixels);
-  count.product_flops =
-      2.0 * static_cast<double>(tiles(product)) * product.tile.rows * product.tile.columns * depth;
+  const auto blocks = static_cast<double>(tiles(product));
+  count.product_flops = 2.0 * blocks * product.tile.rows * product.tile.columns * depth;
+  // A load has 128 bytes of each 64 rows and columns for a pixel.
+  count.cached_bytes = blocks * product.all_loads * product.pixels() *
+                       (product.tile.rows + product.tile.columns) / 64 * kTmaLineBytes;
   return count;
 }
 

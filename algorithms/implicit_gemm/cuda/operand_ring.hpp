@@ -160,6 +160,8 @@ class Loader {
       for (int i = 0; i < ColumnLanes::kCount; ++i)
         copy_element(to + i * ColumnLanes::kStep, b_ + (column_offset_[i] + add.x), add.y != 0);
     }
+    tally_staged(int64_t{Shape::kDepth / 8} * (RowLanes::kCount + ColumnLanes::kCount) *
+                 static_cast<int64_t>(sizeof(Element)));
   }
 
  private:

@@ -276,6 +276,7 @@ __global__ void __launch_bounds__(Fused<Size>::kThreads, 1)
   const auto copy = [&](int k0, float* slab) {
     copy_filters<F>(a, filters, m0, a.to.lanes_stored, k0, slab);
     if (loads) loader.copy(a, k0, slab);
+    tally_staged(threadIdx.x == 0 ? F::kSlabFloats * int64_t{sizeof(float)} : 0);
     cp_async_commit_group();
   };
   copy(0, shared);
@@ -380,6 +381,8 @@ std::optional<OperationCount> FusedPlan::operations() const {
                           transform_tiles_flops(TileOperand::coefficients, filter_transform());
   count.bytes =
       static_cast<double>(p.total_bytes()) + 2.0 * sizeof(float) * static_cast<double>(filters_.floats);
+  const double blocks_of_depth = groups * slabs_of_tiles / kFusedTiles * ceil_div(written, channels);
+  count.cached_bytes = blocks_of_depth * sizeof(float) * geometry_.planes() * (channels + kFusedTiles);
   return count;
 }
 

@@ -66,6 +66,11 @@ class ChunkedPlan : public Plan {
                   2.0 * sizeof(float) * static_cast<double>(planes_.filters.floats * chunking_.splits);
     return count;
   }
+  static void count_product(const GemmArguments& product, OperationCount& count) {
+    const GemmWork work = gemm_work(product);
+    count.product_flops += 2 * work.multiply_adds;
+    count.cached_bytes += work.staged_bytes;
+  }
   // The bytes of the tiles' planes that a chunk writes and reads.
   double plane_bytes(const Chunk& chunk) const {
     double points = 0;
@@ -128,8 +133,7 @@ class ChunkedConvolution final : public ChunkedPlan {
     for_each_chunk([&](const Chunk& chunk) {
       count.transform_flops += transform_tiles_flops(TileOperand::data, activation(read_view(), chunk)) +
                                invert_tiles_flops(activation(written_view(), chunk));
-      count.product_flops +=
-          2 * gemm_work(plane_products(geometry_, planes_, chunk.classes, device_)).multiply_adds;
+      count_product(plane_products(geometry_, planes_, chunk.classes, device_), count);
       count.bytes += plane_bytes(chunk);
     });
     return count;
@@ -178,7 +182,7 @@ class ChunkedFilterGradient final : public ChunkedPlan {
       count.transform_flops +=
           transform_tiles_flops(TileOperand::data, activation(geometry_.input_view, chunk)) +
           transform_tiles_flops(TileOperand::coefficients, activation(geometry_.output_view, chunk));
-      count.product_flops += 2 * gemm_work(split_products(chunk)).multiply_adds;
+      count_product(split_products(chunk), count);
       count.bytes += plane_bytes(chunk);
     });
     return count;

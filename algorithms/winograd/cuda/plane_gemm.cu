@@ -30,7 +30,8 @@ using namespace winograd;
 // At most 128 registers.
 template <int M>
 using Tile = SgemmTile<M, kGemmTiles[0].columns, 2, 512 / (M * kGemmTiles[0].columns / 64), kGemmRun>;
-static_assert(Tile<128>::kDepth == kGemmTiles[0].depth);
+static_assert(Tile<128>::kDepth == kGemmTiles[0].depth && Tile<128>::kDepth == kGemmTiles[0].stage &&
+              TmaPlaneTile<128, 64>::kDepth == kTmaGemmTiles[0].stage);
 
 struct PlaneBatch {
   static constexpr bool kWholeFours = true, kFinishes = false;

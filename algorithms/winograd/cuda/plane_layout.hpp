@@ -95,13 +95,16 @@ struct GemmArguments {
   PlaneProduct products[kMaxPlanes];
 };
 
-// The tile of C that a block of the GEMM computes, and the multiple to which it pads the depth.
+// The tile of C that a block of the GEMM computes, the multiple to which it pads the depth, and the depth
+// that it brings to shared memory at a time.
 struct GemmTile {
-  int rows, columns, depth;
+  int rows, columns, depth, stage;
 };
-inline constexpr std::array kGemmTiles{GemmTile{128, 128, 8}, GemmTile{96, 128, 8}, GemmTile{64, 128, 8}};
-inline constexpr std::array kTmaGemmTiles{GemmTile{128, 64, kPlaneAlign}, GemmTile{96, 64, kPlaneAlign},
-                                          GemmTile{64, 128, kPlaneAlign}};
+inline constexpr std::array kGemmTiles{GemmTile{128, 128, 8, 8}, GemmTile{96, 128, 8, 8},
+                                       GemmTile{64, 128, 8, 8}};
+inline constexpr std::array kTmaGemmTiles{GemmTile{128, 64, kPlaneAlign, 16},
+                                          GemmTile{96, 64, kPlaneAlign, 16},
+                                          GemmTile{64, 128, kPlaneAlign, 16}};
 // Products that are summed in registers before they are added to C; a multiple of the depth of a stage.
 inline constexpr int kGemmRun = 512;
 // The tile whose rows pad all products of `arguments` least, the first of several.

@@ -139,13 +139,16 @@ GemmWork gemm_work(const GemmArguments& g) {
   for (int i = 0; i < g.planes; ++i) {
     const PlaneProduct& product = g.products[i];
     const int64_t m = round_up(product.m, rows), n = round_up(product.n, columns);
-    int64_t depth = 0;
+    int64_t depth = 0, staged = 0;
     for (int64_t split = 0; split < g.splits; ++split) {
       const int64_t left = std::max<int64_t>(product.k - split * g.split_depth, 0);
       depth += round_up(std::min<int64_t>(left, g.split_depth), int64_t{tile.depth});
+      staged += round_up(std::min<int64_t>(left, g.split_depth), int64_t{tile.stage});
     }
-    work.blocks += static_cast<double>(g.groups * g.splits * (m / rows) * (n / columns));
+    const int64_t tiles = g.groups * (m / rows) * (n / columns);
+    work.blocks += static_cast<double>(tiles * g.splits);
     work.multiply_adds += static_cast<double>(g.groups * m * n) * static_cast<double>(depth);
+    work.staged_bytes += static_cast<double>(tiles * staged * (rows + columns)) * sizeof(float);
   }
   return work;
 }
@@ -196,7 +199,7 @@ Chunking smallest_accurate(const Geometry& geometry, double additions, const Chu
 // time and no splits.
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options) {
   Machine machine;
-  if (device.kind == DeviceKind::cuda) {
+  if (device.llc_bytes > 0) {  // the emulator has none
     machine.cores = device.cores;
     machine.cache_bytes = static_cast<double>(device.llc_bytes);
   }

@@ -45,10 +45,10 @@ double longest_sum(const Geometry& geometry, const Chunking& chunking);
 Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const PlanOptions& options);
 int64_t workspace_floats(const Geometry& geometry, const Chunking& chunking);
 
-// Blocks of a product that have something to do, and their multiply-adds, padding to block tiles and slabs of
-// the depth included.
+// Blocks of a product that have something to do, their multiply-adds and the bytes that they bring to shared
+// memory, padding to block tiles and slabs of the depth included.
 struct GemmWork {
-  double blocks = 0, multiply_adds = 0;
+  double blocks = 0, multiply_adds = 0, staged_bytes = 0;
 };
 GemmWork gemm_work(const GemmArguments& arguments);
 
