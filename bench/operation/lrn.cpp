@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bench/core/local_response.hpp"
 #include "bench/operation/operations.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,9 +20,8 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kPixels = 256;  // of a block
-constexpr int64_t kReach = 2;     // channels on each side
-constexpr int64_t kRing = 2 * kReach + 1;
-constexpr float kBias = 2, kAlpha = 1e-4F, kBeta = 0.75F;
+constexpr int64_t kReach = local_response::kReach, kRing = local_response::kChannels;
+constexpr float kBias = local_response::kBias, kAlpha = local_response::kAlpha, kBeta = local_response::kBeta;
 
 // s^-1/2: an approximation of 12 bits or more and a step of Newton's, for 22 or more.
 template <typename D, typename V>

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/console.hpp"
 
@@ -36,9 +37,7 @@ bool is_faster(const OperationRow& row, const OperationRow* than) {
 
 std::string circumstances(const OperationRun& of) {
   if (of.device.kind == DeviceKind::emulator) return "fp32 nchw, on the emulator: checked, not timed";
-  const std::string threads = of.device.kind == DeviceKind::cpu
-                                  ? fmt::format("{} thread{}, ", of.threads, of.threads == 1 ? "" : "s")
-                                  : "";
+  const std::string threads = of.device.kind == DeviceKind::cpu ? counted(of.threads, "thread") + ", " : "";
   return fmt::format("fp32 nchw, {}{}, tensors out of the caches; a copy moves {:.1f} GB/s", threads,
                      of.device.name, 1e-9 * of.ceilings.copy_bytes);
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "bench/core/local_response.hpp"
 #include "bench/core/random.hpp"
 #include "bench/verify/batch_norm_reference.hpp"
 #include "bench/verify/element_blocks.hpp"
@@ -18,9 +19,7 @@ namespace {
 constexpr double kGate = 2e-5;
 // Activations so large that the sum of squares shows in a normalisation's scale.
 constexpr float kActivation = 30;
-// Krizhevsky et al. 2012, section 3.3.
-constexpr double kLrnBias = 2, kLrnAlpha = 1e-4, kLrnBeta = 0.75;
-constexpr int64_t kLrnReach = 2;
+constexpr int64_t kLrnReach = local_response::kReach;
 
 size_t index(Slot slot) {
   return static_cast<size_t>(slot);
@@ -57,7 +56,7 @@ double lrn_scale(const Activations& shape, const std::vector<float>& x, int64_t 
   for (int64_t step = -std::min(kLrnReach, channel); step <= std::min(kLrnReach, shape.c - 1 - channel);
        ++step)
     squares += std::pow(other_channel(shape, x, i, step), 2);
-  return kLrnBias + kLrnAlpha * squares;
+  return local_response::kBias + local_response::kAlpha * squares;
 }
 
 template <typename Value>
@@ -70,7 +69,7 @@ std::vector<double> for_each(int64_t count, const Value& value) {
 
 std::vector<double> lrn(const Activations& shape, const std::vector<float>& x) {
   return for_each(shape.elements(), [&](int64_t i) {
-    return x[static_cast<size_t>(i)] * std::pow(lrn_scale(shape, x, i), -kLrnBeta);
+    return x[static_cast<size_t>(i)] * std::pow(lrn_scale(shape, x, i), -local_response::kBeta);
   });
 }
 
@@ -85,11 +84,12 @@ std::vector<double> lrn_gradient(const Activations& shape, const BySlot<float>& 
     for (int64_t step = -std::min(kLrnReach, channel); step <= std::min(kLrnReach, shape.c - 1 - channel);
          ++step) {
       const double s = other_channel(shape, scale, i, step);
-      const double y = other_channel(shape, x, i, step) * std::pow(s, -kLrnBeta);
+      const double y = other_channel(shape, x, i, step) * std::pow(s, -local_response::kBeta);
       sum += other_channel(shape, dy, i, step) * y / s;
     }
     const auto at = static_cast<size_t>(i);
-    return dy[at] * std::pow(scale[at], -kLrnBeta) - 2 * kLrnAlpha * kLrnBeta * x[at] * sum;
+    return dy[at] * std::pow(scale[at], -local_response::kBeta) -
+           2 * local_response::kAlpha * local_response::kBeta * x[at] * sum;
   });
 }
 

@@ -4,6 +4,7 @@
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/library.hpp"
+#include "bench/core/local_response.hpp"
 #include "bench/core/rounding.hpp"
 
 namespace convscope::cudnn {
@@ -11,9 +12,9 @@ namespace {
 
 constexpr float kOne = 1, kZero = 0;
 
-// Krizhevsky et al. 2012, section 3.3. cuDNN divides its alpha by the number of channels around.
-constexpr unsigned kLrnChannels = 5;
-constexpr double kLrnAlpha = 1e-4 * kLrnChannels, kLrnBeta = 0.75, kLrnBias = 2;
+// cuDNN divides its alpha by the number of channels around.
+constexpr unsigned kLrnChannels = local_response::kChannels;
+constexpr double kLrnAlpha = local_response::kAlpha * kLrnChannels;
 
 TensorDescriptor dense(const Activations& shape) {
   auto descriptor = make_descriptor(api().create_tensor, api().destroy_tensor, "cudnnCreateTensorDescriptor");
@@ -119,7 +120,8 @@ class LrnPlan final : public LibraryPlan {
   explicit LrnPlan(const OperationProblem& problem)
       : LibraryPlan(problem),
         lrn_(make_descriptor(api().create_lrn, api().destroy_lrn, "cudnnCreateLRNDescriptor")) {
-    check(api().set_lrn(lrn_.get(), kLrnChannels, kLrnAlpha, kLrnBeta, kLrnBias), "cudnnSetLRNDescriptor");
+    check(api().set_lrn(lrn_.get(), kLrnChannels, kLrnAlpha, local_response::kBeta, local_response::kBias),
+          "cudnnSetLRNDescriptor");
   }
 
   std::string implementation() const override {

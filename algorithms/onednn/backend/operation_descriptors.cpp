@@ -1,6 +1,8 @@
 // See operation_descriptors.hpp. The #ifs below are the only places that know two versions of oneDNN.
 #include "algorithms/onednn/backend/operation_descriptors.hpp"
 
+#include "bench/core/local_response.hpp"
+
 namespace convscope::onednn {
 namespace {
 
@@ -8,9 +10,10 @@ using dnnl::algorithm;
 using dnnl::memory;
 using dnnl::prop_kind;
 
-// Krizhevsky et al. 2012, section 3.3. oneDNN divides alpha by the number of channels that it sums over.
-constexpr int kLrnChannels = 5;
-constexpr float kLrnAlpha = 1e-4F * kLrnChannels, kLrnBeta = 0.75F, kLrnBias = 2;
+// oneDNN divides alpha by the number of channels that it sums over.
+constexpr int kLrnChannels = local_response::kChannels;
+constexpr float kLrnAlpha = local_response::kAlpha * kLrnChannels, kLrnBeta = local_response::kBeta,
+                kLrnBias = local_response::kBias;
 
 #if DNNL_VERSION_MAJOR >= 3
 template <typename Primitive, typename... Parts>

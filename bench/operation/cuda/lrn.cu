@@ -5,6 +5,7 @@
 // one pass over memory more. Planes of any size begin anywhere, so accesses are of single values.
 #include <algorithm>
 
+#include "bench/core/local_response.hpp"
 #include "bench/core/rounding.hpp"
 #include "bench/device/kernel/kernel.hpp"
 #include "bench/operation/cuda/device_operations.hpp"
@@ -13,8 +14,8 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kReach = 2, kAround = 2 * kReach + 1;  // channels
-constexpr float kBias = 2, kAlpha = 1e-4f, kBeta = 0.75f;
+constexpr int kReach = local_response::kReach, kAround = local_response::kChannels;
+constexpr float kBias = local_response::kBias, kAlpha = local_response::kAlpha, kBeta = local_response::kBeta;
 
 // Where there are fewer pixels than threads that a GPU has room for, the channels of a pixel are shared by
 // several threads; each then reads a few of its neighbours' too.
