@@ -24,7 +24,7 @@ CoreReading signal(double seconds) {
   return {1e11, seconds};
 }
 
-// As bursts on a Xeon of 2023 are: one that comes after other work takes 2 us more.
+// As bursts on a Xeon with AMX are: one that comes after other work takes 2 us more.
 TEST(AwakeBurst, LeavesOutTheTimeInWhichVectorUnitsWake) {
   using namespace std::chrono_literals;
   Clock::time_point time;

@@ -1,5 +1,5 @@
-// GpuQuietSampler: takes a sample on a GPU again whose clock was low or held down, whose GPU other programs
-// used, or whose work was not held back, for measurements that are not those of the sampler of run
+// Whether a GPU is slower than usual before a sample, and GpuQuietSampler, which takes a sample again whose
+// GPU was or whose work was not held back, for measurements that are not those of the sampler of run
 // (sampler.hpp). What QuietSampler is on the CPU.
 #pragma once
 
@@ -10,23 +10,44 @@
 
 namespace convscope {
 
-class GpuQuietSampler {
+class GpuWatch {
  public:
-  // Keeps the device busy for so long first, so that the first sample has the clock of the others. The device
-  // outlives it.
-  GpuQuietSampler(Device& device, double burn_in_seconds)
-      : watch_([&device] { return device.state(); }, kPatienceSeconds) {
+  // Keeps the device busy for so long first, so that a sample that follows at once has the clock of later
+  // ones. All readings together wait for about `patience_seconds` at most for other programs to end. The
+  // device outlives it.
+  GpuWatch(Device& device, double burn_in_seconds, double patience_seconds)
+      : watch_([&device] { return device.state(); }, patience_seconds) {
     burn_in(device, burn_in_seconds);
     // Enough readings that the first sample can be judged by them.
     for (int reading = 0; reading < 15; ++reading) is_slowed();
   }
+
+  // Now: its clock is low or held down, or other programs use it.
+  bool is_slowed() {
+    const DeviceState state = watch_.wait();
+    const bool is_not_ours = state.is_held_down || is_used_by_others(state);
+    if (!state.clock_mhz) return is_not_ours;
+    const bool is_slow = clocks_.is_throttled(*state.clock_mhz);
+    clocks_.add(*state.clock_mhz);
+    return is_slow || is_not_ours;
+  }
+
+ private:
+  DeviceWatch watch_;
+  ClockWatch clocks_;
+};
+
+class GpuQuietSampler {
+ public:
+  GpuQuietSampler(Device& device, double burn_in_seconds)
+      : watch_(device, burn_in_seconds, kPatienceSeconds) {}
 
   // What `sample` returns, taken again where the GPU was slowed before it or `is_whole` denies it; of a
   // second such one that.
   template <typename Sample, typename IsWhole>
   auto take(Sample sample, IsWhole is_whole) {
     for (int tries = 0;; ++tries) {
-      const bool was_slowed = is_slowed();
+      const bool was_slowed = watch_.is_slowed();
       auto taken = sample();
       const bool is_disturbed = was_slowed || !is_whole(taken);
       if (is_disturbed && tries == 0) continue;
@@ -39,19 +60,9 @@ class GpuQuietSampler {
   int64_t disturbed() const { return disturbed_; }
 
  private:
-  bool is_slowed() {
-    const DeviceState state = watch_.wait();
-    const bool is_not_ours = state.is_held_down || is_used_by_others(state);
-    if (!state.clock_mhz) return is_not_ours;
-    const bool is_slow = clocks_.is_throttled(*state.clock_mhz);
-    clocks_.add(*state.clock_mhz);
-    return is_slow || is_not_ours;
-  }
-
   static constexpr double kPatienceSeconds = 5;
 
-  DeviceWatch watch_;
-  ClockWatch clocks_;
+  GpuWatch watch_;
   int64_t disturbed_ = 0;
 };
 

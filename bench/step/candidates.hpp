@@ -20,7 +20,7 @@ struct StepCandidate {
   std::unique_ptr<Plan> plan;
   int64_t workspace_bytes = 0;
   double relative_l2 = 0;      // of a sample of what it wrote on the step's tensors, against the definition
-  double checked_seconds = 0;  // of a run right after the one that was checked
+  double checked_seconds = 0;  // the shortest of runs right after the one that was checked
   bool is_separate = false;    // its epilogue is a pass of its own
 };
 
@@ -39,6 +39,7 @@ struct CandidateOptions {
   Chooser choose;  // empty: all are candidates
   PlanOptions plan;
   size_t most = 6;  // candidates of a task that are kept, the fastest when checked; of each form as many
+  int timed_when_checked = 1;  // runs, of one that is not too slow in the first
   uint64_t seed = 1;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Called before each sample, so that a device that hangs can be told from work that takes its time.

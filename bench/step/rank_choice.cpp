@@ -29,6 +29,7 @@ std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry
 
 CandidateOptions with_one(CandidateOptions options) {
   options.most = 1;
+  options.timed_when_checked = options.choose ? 1 : 3;
   return options;
 }
 

@@ -10,7 +10,8 @@
 
 namespace convscope {
 
-// For a step of one rank: one candidate for each convolution.
+// One candidate for each convolution. Where nobody chooses, nothing but its check tells which is the fastest:
+// the shortest of three runs, so that what disturbs one does not choose.
 CandidateOptions with_one(CandidateOptions options);
 
 // Options by which StepCandidates finds rank 0's choice alone. All ranks call it with steps of the same

@@ -1,8 +1,12 @@
 #include "bench/step/rank_sums.hpp"
 
+#include <chrono>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/fabric/communication_queue.hpp"
 #include "bench/parallel/fabric/slowest_rank.hpp"
@@ -33,7 +37,12 @@ class CpuSums final : public RankSums {
   void begin_after(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
   void finish() override { communication_.wait(); }
   double slowest(const std::function<void()>& work, int64_t& disturbed) override {
-    return quiet_slowest_rank(fabric_, work, disturbed);
+    return quiet_slowest_rank(
+        fabric_,
+        [&] {
+          if (work) work();
+        },
+        disturbed);
   }
 
  private:
@@ -66,14 +75,39 @@ class DeviceSums final : public RankSums {
     sum();
   }
   void finish() override { gpu_.communicator.wait(gpu_.queue); }
-  double slowest(const std::function<void()>& work, int64_t&) override {
-    return slowest_rank(ranks_, [&](Clock::time_point) { work(); });
+  double slowest(const std::function<void()>& work, int64_t& disturbed) override {
+    // Right before the first sample, not while rank 0 chooses and the other GPUs idle.
+    if (!watch_) watch_.emplace(device_, kBurnInSeconds, 0);
+    const auto sample = [&] {
+      const bool was_slowed = is_slowed_of_those_that_work(work != nullptr);
+      const double seconds = slowest_rank(ranks_, [&](Clock::time_point) {
+        if (work) work();
+      });
+      return std::pair(seconds, was_slowed);
+    };
+    return quiet_slowest(ranks_, sample, disturbed);
   }
 
  private:
+  // Waits with all ranks while the GPU of one that works is slowed, kPatience in all: a sample that is
+  // taken again at once is judged by the same interval of the driver's.
+  bool is_slowed_of_those_that_work(bool works) {
+    for (;;) {
+      const bool is_slowed = watch_->is_slowed() && works;
+      if (largest_over_ranks(ranks_, is_slowed ? 1 : 0) == 0 || waited_ >= kPatience) return is_slowed;
+      std::this_thread::sleep_for(kPause);
+      waited_ += kPause;
+    }
+  }
+
+  static constexpr double kBurnInSeconds = 0.2;
+  static constexpr std::chrono::milliseconds kPause{50}, kPatience{2000};
+
   Fabric& ranks_;
   Device& device_;
   GpuSums gpu_;
+  std::optional<GpuWatch> watch_;  // never waits by itself
+  std::chrono::milliseconds waited_{0};
   DeviceFabric fabric_;
 };
 

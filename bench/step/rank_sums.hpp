@@ -32,8 +32,9 @@ class RankSums {
   virtual void begin_after(Queue& compute, std::function<void()> sum) = 0;
   // Returns when all sums are done. Throws what one of them threw.
   virtual void finish() = 0;
-  // The seconds of the slowest rank for this work, which ends with all queues waited for. Where a rank can be
-  // disturbed by other programs it is run again once, and `disturbed` counted up where that was, too.
+  // The seconds of the slowest rank for this work, which ends with all queues waited for; empty on a rank
+  // that has none. Where a rank that works was disturbed it is run again once, and `disturbed` counted up
+  // where that was, too.
   virtual double slowest(const std::function<void()>& work, int64_t& disturbed) = 0;
 };
 

@@ -364,7 +364,8 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     if (largest_over_ranks(fabric, spent) > options.seconds && round >= kMinRounds) break;
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of, *sums[i], series[i]);
-    if (has_whole) of_one.push_back(ranked.slowest(run_alone, of_one_disturbed));
+    if (has_whole)
+      of_one.push_back(ranked.slowest(alone ? std::function(run_alone) : nullptr, of_one_disturbed));
     if (!calls.keep || seconds_since(kept) < kKeepSeconds) continue;
     fill_in_all();
     calls.keep();

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/console.hpp"
 
@@ -44,9 +45,7 @@ void print_convolutions(std::ostream& out, std::span<const TaskRow> rows, const 
       out,
       fmt::format("A training step of {}, batch {}: convolutions inside it and alone", of.network, of.batch),
       fmt::format("fp32 nchw, {}{}{}{}",
-                  of.device.kind == DeviceKind::cpu
-                      ? fmt::format("{} thread{}, ", of.threads, of.threads == 1 ? "" : "s")
-                      : "",
+                  of.device.kind == DeviceKind::cpu ? counted(of.threads, "thread") + ", " : "",
                   of.device.name, of.is_fused ? "; bias and ReLU fused into the convolution" : "",
                   of.chains == 1
                       ? ""
@@ -126,13 +125,11 @@ void print_load(std::ostream& out, std::span<const TaskRow> rows) {
     with += row.alone_cold->median * *row.load_slowdown;
   }
   if (tuned == 0) return;
-  fmt::print(
-      out,
-      "Beside a load of {:.3g} GB/s on {} {}{} ({:.3g} asked for) the winners alone take {:.3f} times as "
-      "long;\n{} of {} convolutions have another winner there, {} of them by more than the noise.\n",
-      1e-9 * *step.load_bytes_per_second, step.of.load->units, load_unit(step.of.device.kind),
-      step.of.load->units == 1 ? "" : "s", 1e-9 * step.of.load->bytes_per_second, with / without, others,
-      tuned, shown);
+  fmt::print(out,
+             "Beside a load of {:.3g} GB/s on {} ({:.3g} asked for) the winners alone take {:.3f} times as "
+             "long;\n{} of {} convolutions have another winner there, {} of them by more than the noise.\n",
+             1e-9 * *step.load_bytes_per_second, counted(step.of.load->units, load_unit(step.of.device.kind)),
+             1e-9 * step.of.load->bytes_per_second, with / without, others, tuned, shown);
 }
 
 // What fusing gains, where epilogues were fused.
@@ -165,8 +162,8 @@ void print_causes(std::ostream& out, std::span<const TaskRow> rows) {
       ++count;
     }
     if (count > 0 && cause != Cause::none)
-      fmt::print(out, "  {:<10} {:+.3g} ms over {} convolution{}\n", name(cause), 1e3 * seconds, count,
-                 count == 1 ? "" : "s");
+      fmt::print(out, "  {:<10} {:+.3g} ms over {}\n", name(cause), 1e3 * seconds,
+                 counted(count, "convolution"));
   }
 }
 

@@ -298,8 +298,8 @@ std::vector<TaskRow> task_rows(const StepRun& of, const TrainingStep& step, cons
 std::string task_format_markdown() {
   return "# Columns of tasks.csv\n\nMade by `convscope list columns tasks --markdown` from the program's own "
          "table; a test fails when this file differs.\n\n"
-         "`convscope step CONFIG --out DIR` without `--rows` and `--link` writes a row for each task of a "
-         "training step, and last one for\n"
+         "`convscope step CONFIG --out DIR` writes a row for each task of a training step that it runs in "
+         "one process, and last one for\n"
          "the step ([step.md](step.md)). `tasks.json` holds the same rows under the same names. Empty is "
          "null.\n\n" +
          columns_markdown(task_columns());

@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/report/format.hpp"
 
@@ -57,8 +58,8 @@ Report open_own(const WantedGpu& wanted, GpuRank& to) {
   const int index = wanted.index.value_or(wanted.local_rank % std::max(count, 1));
   report.id = fmt::format("cuda:{} of {}", index, this_place().host);
   if (index >= count) {
-    report.refusal = Refusal{"no_device", fmt::format("there is no cuda:{}: {} shows {} CUDA device{}", index,
-                                                      this_place().host, count, count == 1 ? "" : "s")};
+    report.refusal = Refusal{"no_device", fmt::format("there is no cuda:{}: {} shows {}", index,
+                                                      this_place().host, counted(count, "CUDA device"))};
     return report;
   }
   if (const std::string defect = cuda::communication_defect(); !defect.empty()) {

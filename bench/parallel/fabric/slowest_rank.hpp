@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/lost_time.hpp"
@@ -19,20 +20,31 @@ double slowest_rank(Fabric& fabric, const Work& work) {
   return largest_over_ranks(fabric, seconds_since(begin));
 }
 
-// Of work that never sleeps: taken again where a rank lost more time than a sample may; of a second such one
-// the time is kept and `disturbed` counted up. Waiting for the core at the barrier counts, because a rank
-// that shares its core with another one reads its own clock only when it has left the barrier.
-template <typename Work>
-double quiet_slowest_rank(Fabric& fabric, const Work& work, int64_t& disturbed) {
+// A sample of all ranks, taken again where it was disturbed on one of them; of a second such one the time is
+// kept and `disturbed` counted up. `sample` returns the seconds of the slowest rank, and whether this one was
+// disturbed.
+template <typename Sample>
+double quiet_slowest(Fabric& fabric, const Sample& sample, int64_t& disturbed) {
   for (int tries = 0;; ++tries) {
-    const ThreadReading before = read_threads();
-    const double seconds = slowest_rank(fabric, [&](Clock::time_point) { work(); });
-    const double lost = lost_time(before, read_threads()).share();
-    const bool is_disturbed = largest_over_ranks(fabric, lost) > kDisturbedShare;
+    const std::pair<double, bool> taken = sample();
+    const bool is_disturbed = largest_over_ranks(fabric, taken.second ? 1 : 0) > 0;
     if (is_disturbed && tries == 0) continue;
     disturbed += is_disturbed;
-    return seconds;
+    return taken.first;
   }
+}
+
+// Of work on CPUs that never sleeps: a rank is disturbed where it lost more time than a sample may. Waiting
+// for the core at the barrier counts, because a rank that shares its core with another one reads its own
+// clock only when it has left the barrier.
+template <typename Work>
+double quiet_slowest_rank(Fabric& fabric, const Work& work, int64_t& disturbed) {
+  const auto sample = [&] {
+    const ThreadReading before = read_threads();
+    const double seconds = slowest_rank(fabric, [&](Clock::time_point) { work(); });
+    return std::pair(seconds, lost_time(before, read_threads()).share() > kDisturbedShare);
+  };
+  return quiet_slowest(fabric, sample, disturbed);
 }
 
 }  // namespace convscope

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/parallel/allreduce/reduction_report.hpp"
 #include "bench/parallel/network/model_error.hpp"
 
@@ -161,8 +162,8 @@ std::string compute_text(const StepRow& row, bool has_operations) {
            (has_operations ? "; with what stands between the convolutions"
                            : "; the convolutions alone (--operations adds what stands between them)");
   const CaseKey& key = row.circumstances;
-  return fmt::format("{} {}, {} thread{} a rank, {}", name(key.problem.math), name(key.problem.layout),
-                     key.threads, key.threads == 1 ? "" : "s", device_text(key, row.device));
+  return fmt::format("{} {}, {} a rank, {}", name(key.problem.math), name(key.problem.layout),
+                     counted(key.threads, "thread"), device_text(key, row.device));
 }
 
 void print_refusals(std::ostream& out, std::span<const StepRow> rows, const Look& look) {

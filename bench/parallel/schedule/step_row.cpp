@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "bench/core/counted.hpp"
 #include "bench/parallel/network/fleet_columns.hpp"
 #include "bench/parallel/network/simulated_network.hpp"
 #include "bench/report/format.hpp"
@@ -147,7 +148,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.has_time() ? cell(r.samples) : Cell{}; }},
     {"disturbed", "",
      "Of a measured row: samples of the step, of its parts and of one GPU's step that lost time to other "
-     "programs on some rank, and did so again when they were taken once more.",
+     "programs on some rank, or before which its GPU's clock was low, and did so again when they were taken "
+     "once more.",
      [](const R& r) { return r.has_time() ? cell(r.disturbed) : Cell{}; }},
     {"outcome", "", "good, refused or wrong.", [](const R& r) { return cell(r.outcome); }},
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
@@ -243,12 +245,11 @@ StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, con
                                 of.choose == kBest ? "" : " of " + of.choose, missing_text(work.missing))});
   }
   if (!work.missing_operations.empty())
-    return refused(
-        row,
-        {"no_operations",
-         fmt::format("--operations has no right rows of {} ({} thread{}), whose records --rows has, of {}",
-                     row.device.name, row.circumstances.threads, row.circumstances.threads == 1 ? "" : "s",
-                     missing_text(work.missing_operations))});
+    return refused(row,
+                   {"no_operations",
+                    fmt::format("--operations has no right rows of {} ({}), whose records --rows has, of {}",
+                                row.device.name, counted(row.circumstances.threads, "thread"),
+                                missing_text(work.missing_operations))});
   if (scope.operations) row.operation_seconds = work.operation_seconds;
   row.schedule = schedule(work.layers, of.overlap, [&](auto bucket) {
     const Cost cost = reduction_cost(of, network, bucket);
