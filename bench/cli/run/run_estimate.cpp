@@ -10,6 +10,7 @@
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/measure/tensor_copies.hpp"
+#include "bench/measure/watches.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/runner/devices.hpp"
 #include "bench/runner/resolution.hpp"
@@ -18,9 +19,6 @@
 
 namespace convscope {
 namespace {
-
-// The median of a candidate over the cost model's time: the mean over the runs in results/.
-constexpr double kTimesPredicted = 1.3;
 
 constexpr double kWorkerSeconds = 0.1;
 // Of the host, a byte: filling, copying and comparing tensors; filling a workspace; writing tensors' copies.
@@ -31,6 +29,7 @@ constexpr double kReferenceRate = 1e9, kSampledMultiplyAdds = 1.5e8;
 // Clock, cores and threads are read before and after each sample.
 constexpr double kReadingSeconds = 3e-4;
 constexpr double kBurnInSeconds = 0.2;
+constexpr double kPauseSeconds = std::chrono::duration<double>(kPlacingPause).count();
 
 constexpr double kCeilingsSeconds = 1.3, kLongRunSeconds = 30, kLookSeconds = 0.25;
 
@@ -106,6 +105,37 @@ double check_seconds(const PacedCandidate& candidate, const ConvProblem& problem
          kWorkspaceByte * static_cast<double>(candidate.workspace_bytes);
 }
 
+// Nothing where no ceiling is known.
+std::optional<double> predicted_seconds(const ConvProblem& problem,
+                                        const std::optional<OperationCount>& operations,
+                                        const Ceilings& ceilings) {
+  const OperationCount direct{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
+  const PlannedAlgorithm planned{"", operations.value_or(direct)};
+  const auto predicted = predict(problem, std::span(&planned, 1), ceilings);
+  return predicted.empty() ? std::nullopt : std::optional(predicted.front().seconds());
+}
+
+// As a plan tells run_seconds().
+std::optional<OperationCount> counts(const ResultRecord& record) {
+  return record.operations.executed_flops() > 0 ? std::optional(record.operations) : std::nullopt;
+}
+
+// What Pace::spread is, of normally distributed samples; nothing where there is no interval.
+std::optional<double> spread_of(const Statistics& of) {
+  constexpr double kErrorOfMedian = 1.2533, kQuantile = 1.96;
+  const double reach = std::max(of.ci_high - of.median, of.median - of.ci_low) / of.median;
+  if (!(of.median > 0) || !std::isfinite(reach)) return std::nullopt;
+  return reach * std::sqrt(static_cast<double>(of.n)) / (kErrorOfMedian * kQuantile);
+}
+
+// Of all series that are sampled by themselves.
+double samples_kept(const Measurement& time) {
+  int64_t kept = time.full.statistics.n;
+  for (const auto* series : {&time.inference, &time.repeat})
+    if (*series) kept += (*series)->statistics.n;
+  return static_cast<double>(kept);
+}
+
 // A core's multiply-adds for a moment; the bandwidth stays a guess.
 Ceilings glimpse(const DeviceInfo& device, int threads) {
   constexpr double kSeconds = 0.02;
@@ -127,16 +157,22 @@ Ceilings glimpse(const DeviceInfo& device, int threads) {
 }  // namespace
 
 Pace pace_of(const DeviceInfo& device, int threads) {
-  constexpr double kQuartilesOverDeviation = 1.349;  // of a normal distribution
   Pace pace;
-  std::vector<double> spreads;
+  std::vector<double> spreads, over_predicted;
+  double kept = 0, retaken = 0;
   for (const std::vector<ResultRecord>& run : calibration_runs(device, threads))
     for (const ResultRecord& record : run) {
       pace.ceilings = spreads.empty() ? record.ceilings : best_of(pace.ceilings, record.ceilings);
       if (record.outcome != Outcome::measured || !record.time) continue;
       const Statistics& full = record.time->full.statistics;
-      if (full.median > 0) spreads.push_back(full.iqr / full.median / kQuartilesOverDeviation);
+      if (const auto spread = spread_of(full)) spreads.push_back(*spread);
+      if (const auto predicted = predicted_seconds(record.key.problem, counts(record), record.ceilings))
+        over_predicted.push_back(full.median / *predicted);
+      kept += samples_kept(*record.time);
+      retaken += static_cast<double>(record.health.discarded_samples);
     }
+  if (!over_predicted.empty()) pace.times_predicted = summarise(over_predicted).mean;
+  if (kept > 0) pace.retaken = retaken / kept;
   if (!spreads.empty())
     pace.spread = summarise(spreads).median;
   else if (device.kind == DeviceKind::cpu)
@@ -146,22 +182,23 @@ Pace pace_of(const DeviceInfo& device, int threads) {
 
 double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace) {
   const ConvProblem& problem = key.problem;
-  const OperationCount direct{problem.nominal_flops(), 0, static_cast<double>(problem.total_bytes())};
-  const PlannedAlgorithm planned{"", operations.value_or(direct)};
-  const auto predicted = predict(problem, std::span(&planned, 1), pace.ceilings);
-  if (!predicted.empty()) return kTimesPredicted * predicted.front().seconds();
+  if (const auto predicted = predicted_seconds(problem, operations, pace.ceilings))
+    return pace.times_predicted * *predicted;
   const DeviceTraits& device = traits(key.device);
   return problem.nominal_flops() / device.convolution_flops / (device.rates_are_per_thread ? key.threads : 1);
 }
 
-double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread) {
+double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+                      double retaken) {
   const MeasureOptions options;
   const double run = std::max(candidate.run_seconds, 1e-7);
   const WarmUpEstimate warm_up = warm_up_of(run, options, rule.time_limit_seconds);
   const double runs = run >= options.batch_below_seconds ? 1 : std::ceil(options.min_sample_seconds / run);
   const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
   const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
-  return warm_up.seconds + series * one_series(runs * run + kReadingSeconds, each, rule, spread);
+  // Threads that make a sample be taken again are found badly placed before others as often, and waited for.
+  const double sample = (1 + retaken) * (runs * run + kReadingSeconds) + retaken * kPauseSeconds;
+  return warm_up.seconds + series * one_series(sample, each, rule, spread);
 }
 
 StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
@@ -180,7 +217,7 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
         2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
     seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
-    seconds.measure += series_seconds(candidate, protocol.sampling, pace.spread);
+    seconds.measure += series_seconds(candidate, protocol.sampling, pace.spread, pace.retaken);
     seconds.verify_again += check;
   }
   if (seconds.measure > 0)

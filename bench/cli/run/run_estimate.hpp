@@ -13,15 +13,19 @@
 
 namespace convscope {
 
-// What is known of a device with a number of threads. `spread`: the standard deviation of a candidate's
-// samples over their median, between quartiles.
+// What is known of a device with a number of threads.
 struct Pace {
   Ceilings ceilings;  // rates of 0 where they are not known
+  // The standard deviation over the median of samples whose median has an interval as wide as it was.
   double spread = 0.05;
+  // The median of a candidate over the cost model's time: the mean over the runs in results/.
+  double times_predicted = 1.3;
+  double retaken = 0;  // samples that are taken again, over those that are kept
 };
 
-// Of the runs that `convscope calibrate` keeps, the best ceilings and the middle spread. Where there are
-// none, of a CPU what a twentieth of a second shows, of other devices nothing.
+// Of the runs that `convscope calibrate` keeps: the best ceilings, the middle spread, the mean over the cost
+// model's times, and the samples that were taken again. Where there are none, of a CPU the ceilings that a
+// twentieth of a second shows, of other devices nothing.
 Pace pace_of(const DeviceInfo& device, int threads);
 
 // A candidate that was not refused. `run_seconds`: of one run, prepare included.
@@ -50,7 +54,8 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
                       const DeviceInfo& device, const Pace& pace);
 
 // Warm-up and all series of one candidate.
-double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread);
+double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+                      double retaken = 0);
 
 // What a run does besides its groups, which take `groups` seconds: ceilings for each of so many devices and
 // numbers of threads that are measured with, once more after a long run, and a look for other programs.

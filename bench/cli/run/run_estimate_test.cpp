@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <vector>
 
@@ -122,6 +123,11 @@ TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
       << "five runs are 50 ms of warm-up";
 }
 
+TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDid) {
+  EXPECT_NEAR(series_seconds({0.01}, {}, 0, 0.5), 5 * 0.01 + 10 * (1.5 * (0.01 + 3e-4) + 0.5 * 0.01), 1e-9)
+      << "and waits 10 ms as often";
+}
+
 TEST(SeriesEstimate, EndsAfterTheMostSamplesWhereTheySpreadTooWide) {
   EXPECT_NEAR(series_seconds({0.01}, {}, 1), 5 * 0.01 + 200 * (0.01 + 3e-4), 1e-9);
 }
@@ -207,10 +213,18 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   ResultFile file;
   file.records = {measured("direct.cpu", 0.01), measured("fft16.cpu", 0.02)};
   file.records[1].ceilings.fma_flops *= 3;
+  file.records[1].health.discarded_samples = 3;
   write_results(resolution_folder(device_, 2) + "/1", file);
   const Pace pace = pace_of(device_, 2);
   EXPECT_EQ(pace.ceilings.fma_flops, 6e11) << "the better of two";
-  EXPECT_NEAR(pace.spread, 0.1 / 1.349, 1e-9) << "from the quartiles";
+  const auto n = static_cast<double>(file.records[0].time->full.statistics.n);
+  EXPECT_NEAR(pace.spread, 0.1 * std::sqrt(n) / (1.96 * 1.2533), 1e-9) << "from intervals of 10% to a side";
+  const double first = run_seconds(file.records[0].key, file.records[0].operations,
+                                   {file.records[0].ceilings, 0, 1}),
+               second = run_seconds(file.records[1].key, file.records[1].operations,
+                                    {file.records[1].ceilings, 0, 1});
+  EXPECT_NEAR(pace.times_predicted, (0.01 / first + 0.02 / second) / 2, 1e-9);
+  EXPECT_EQ(pace.retaken, 3.0 / (2 * file.records[0].time->full.statistics.n));
 }
 
 TEST_F(PaceOfMachine, IsSeenAtAGlanceWhereItIsNotCalibrated) {
