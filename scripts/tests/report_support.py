@@ -1,15 +1,34 @@
 """For the tests of convscope-report: calling it in this process, and results made up from recorded ones."""
 
+import atexit
 import contextlib
 import csv
+import functools
 import io
 import json
+import lzma
+import shutil
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent / "report_data"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+@functools.cache
+def recorded(name: str) -> Path:
+    """Return the folder of a run of report_data, unpacked where it is kept compressed."""
+    if (DATA / name).is_dir():
+        return DATA / name
+    folder = Path(tempfile.mkdtemp(prefix="convscope_recorded_"))
+    atexit.register(shutil.rmtree, folder)
+    for suffix in ("json", "csv"):
+        (folder / f"results.{suffix}").write_bytes(
+            lzma.decompress((DATA / f"{name}.{suffix}.xz").read_bytes())
+        )
+    return folder
 
 
 @dataclass

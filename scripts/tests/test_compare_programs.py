@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import turning_program
-from report_support import DATA, report
+from report_support import recorded, report
 
 from convscope_report import rounds, saved
 
@@ -169,7 +169,7 @@ def test_a_saved_program_is_found_by_its_name(programs, monkeypatch, tmp_path):
         "saved with one: none"
         in report("compare-programs", "old", folder / "after", "--folder", "x", "--", "p").err
     )
-    saved.save(DATA / "same_a", "old", folder / "before")
+    saved.save(recorded("same_a"), "old", folder / "before")
     assert saved.program("old").read_text() == (folder / "before").read_text()
     assert saved.names() == ["old"]
 

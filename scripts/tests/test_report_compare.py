@@ -1,7 +1,5 @@
 """`compare`: its statistics on samples of known distributions, its verdicts on runs, its exit codes."""
 
-import copy
-import itertools
 import json
 import re
 import subprocess
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_support import DATA, made_up_gpu, report
+from report_support import DATA, made_up_gpu, recorded, report
 
 from convscope_report import program
 
@@ -73,16 +71,8 @@ def test_verdicts(ratio, low, high, verdict):
     assert verdict_of(ratio, low, high, floor=0.03, matters=0.06) == verdict
 
 
-ALEXNET = DATA / "alexnet_pair"
-
-
-@pytest.mark.parametrize(
-    "runs",
-    [(DATA / "same_a", DATA / "same_b"), (ALEXNET / "base.json.xz", ALEXNET / "again.json.xz")],
-    ids=["recorded", "alexnet"],
-)
-def test_two_runs_of_the_same_program_are_the_same(runs):
-    done = report("compare", *runs)
+def test_two_runs_of_the_same_program_are_the_same():
+    done = report("compare", recorded("same_a"), recorded("same_b"))
     found = counts(done.out)
     assert sum(found.values()) >= 100
     assert found["SAME"] >= 0.99 * sum(found.values()), done.out
@@ -101,7 +91,7 @@ def test_the_second_series_of_aa_keeps_an_outlier_from_being_the_interval():
 
 
 def test_slower_rows_fail_where_asked_to(tmp_path):
-    before, after = DATA / "same_a", tmp_path / "slower"
+    before, after = recorded("same_a"), tmp_path / "slower"
     made_up_gpu(after, device="cpu", slower=2, source=before, commit="another")
     done = report("compare", before, after)
     found = counts(done.out)
@@ -119,7 +109,7 @@ def test_slower_rows_fail_where_asked_to(tmp_path):
 
 
 def test_what_all_rows_of_one_program_do_is_the_machines_drift(tmp_path):
-    before, after = DATA / "same_a", tmp_path / "slower"
+    before, after = recorded("same_a"), tmp_path / "slower"
     made_up_gpu(after, device="cpu", slower=2, source=before)
     done = report("compare", before, after, "--fail-on", "slower")
     found = counts(done.out)
@@ -160,36 +150,6 @@ def test_eight_pairs_find_a_slowdown_of_three_percent_and_none_where_there_is_no
     assert verdicts(1 / 1.03).count("FASTER") >= 285
 
 
-def test_two_kept_pairs_of_a_gpu_are_the_same_and_show_three_percent_in_each_candidate(root):
-    """Four runs of one program on an H200, two pairs of them in all 24 ways."""
-    from convscope_report import compare, results
-
-    kept = [
-        results.load([root / "results" / "nvidia-h200" / "pairs" / f"conv3-{i}.json.xz"])
-        for i in (1, 2, 3, 4)
-    ]
-    ways = [((a, b), (c, d)) for a, b, c, d in itertools.permutations(range(4))]
-
-    def verdicts(slowed=None):
-        made = []
-        for way in ways:
-            pairs = [(kept[a], copy.deepcopy(kept[b])) for a, b in way]
-            for _, run in pairs:
-                at = run.records["algorithm"] == slowed
-                run.records.loc[at, "samples_ms"] = run.records.loc[at, "samples_ms"].map(
-                    lambda samples: [1.03 * one for one in samples]
-                )
-            found, *_ = compare.compare_pairs(pairs, 0.02)
-            made += [one.verdict for one in found if one.ratio and slowed in (None, one.place["algorithm"])]
-        return made
-
-    algorithms = sorted(set(kept[0].records["algorithm"][kept[0].records["outcome"] == "measured"]))
-    assert len(algorithms) == 7
-    assert verdicts() == ["SAME"] * 24 * 7
-    for algorithm in algorithms:
-        assert verdicts(slowed=algorithm) == ["SLOWER"] * len(ways), algorithm
-
-
 def test_pairs_that_are_far_apart_are_undecided_however_sure_each_is():
     from convscope_report.compare import MIN_FLOOR, together
 
@@ -221,8 +181,8 @@ def test_pairs_that_cannot_be_compared_are_counted():
 
 def test_pairs_on_the_command_line_count_as_one_comparison(tmp_path):
     slowed = tmp_path / "slowed"
-    made_up_gpu(slowed, device="cpu", slower=2, source=DATA / "same_b", commit="another")
-    same, slower = (DATA / "same_a", DATA / "same_b"), (DATA / "same_a", slowed)
+    made_up_gpu(slowed, device="cpu", slower=2, source=recorded("same_b"), commit="another")
+    same, slower = (recorded("same_a"), recorded("same_b")), (recorded("same_a"), slowed)
 
     def verdict(*runs):
         done = report(
@@ -293,7 +253,7 @@ def test_undecided_says_what_to_do_and_can_fail(tmp_path):
 
 @pytest.mark.parametrize("run", ["basic", "same_a", "schema1"])
 def test_a_run_is_the_same_as_itself(run):
-    found = counts(report("compare", DATA / run, DATA / run, "--fail-on", "undecided").out)
+    found = counts(report("compare", recorded(run), recorded(run), "--fail-on", "undecided").out)
     assert found["SAME"] == sum(found.values()) - found["REFUSED"] > 0
 
 
@@ -378,7 +338,7 @@ def test_rows_of_one_side_only_are_counted():
 
 def test_rows_without_a_time_on_both_sides_never_fail():
     only_b = ["--where", "algorithm=winograd.f2x2_3x3.cpu", "--where", "layer=b,d"]
-    done = report("compare", DATA / "same_a", DATA / "same_a", "--fail-on", "undecided", *only_b)
+    done = report("compare", recorded("same_a"), recorded("same_a"), "--fail-on", "undecided", *only_b)
     assert counts(done.out)["REFUSED"] == 0
     assert counts(done.out)["SAME"] == 3
     assert done.code == 0

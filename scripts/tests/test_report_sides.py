@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 import pytest
-from report_support import DATA, made_up_gpu
+from report_support import DATA, made_up_gpu, recorded
 
 from convscope_report import compare, results
 from convscope_report.cli import main
@@ -27,9 +27,9 @@ def later(folder, started):
 def folders(tmp_path_factory):
     """A later version, faster in our own algorithms; the recorded run; a GPU."""
     top = tmp_path_factory.mktemp("sides")
-    made_up_gpu(top / "faster", device="cpu", slower=0.3, commit="5100000000", source=DATA / "same_b")
-    made_up_gpu(top / "gpu", source=DATA / "same_b")
-    return [later(top / "faster", "2027-01-01T00:00:00Z"), DATA / "same_b", top / "gpu"]
+    made_up_gpu(top / "faster", device="cpu", slower=0.3, commit="5100000000", source=recorded("same_b"))
+    made_up_gpu(top / "gpu", source=recorded("same_b"))
+    return [later(top / "faster", "2027-01-01T00:00:00Z"), recorded("same_b"), top / "gpu"]
 
 
 def model(folders, convscope, **wanted):
@@ -126,7 +126,7 @@ def test_the_settings_of_one_run_are_columns_too(convscope):
 
 
 def test_other_networks_have_grids_of_their_own(convscope):
-    _, grids = model([DATA / "basic", DATA / "same_a"], convscope)
+    _, grids = model([DATA / "basic", recorded("same_a")], convscope)
     assert len(grids) == 2 and all(grid["lines"][0]["pass"] == "" for grid in grids)
 
 

@@ -5,7 +5,7 @@ import lzma
 import shutil
 
 import pytest
-from report_support import DATA, report
+from report_support import DATA, recorded, report
 
 from convscope_report import kept, saved
 
@@ -24,7 +24,7 @@ def finished(tmp_path):
 
 
 def with_environment(folder, **changes):
-    shutil.copytree(DATA / "same_a", folder)
+    shutil.copytree(recorded("same_a"), folder)
     file = folder / "results.json"
     document = json.loads(file.read_text(encoding="utf-8"))
     document["environment"] |= changes
@@ -39,7 +39,7 @@ def test_a_saved_run_is_compared_by_its_name(finished, folder):
     assert done.out == f"saved as before: {file}\n"
     assert lzma.decompress(file.read_bytes()) == (finished / "results.json").read_bytes()
     assert list(folder.iterdir()) == [file]
-    compared = report("compare", "before", DATA / "same_b", "--where", "layer=b")
+    compared = report("compare", "before", recorded("same_b"), "--where", "layer=b")
     assert compared.code == 0, compared.err
     assert "A before, B " in compared.out and " SAME" in compared.out
 
@@ -73,7 +73,7 @@ def test_an_unfinished_run_is_not_saved(tmp_path, folder):
 def test_an_unknown_run_is_told_the_names_there_are(finished):
     assert "saved (--save): none" in report("runs", "nothing").err
     report("save", finished, "--name", "before")
-    for words in (["runs", "befor"], ["compare", "befor", DATA / "same_b"]):
+    for words in (["runs", "befor"], ["compare", "befor", recorded("same_b")]):
         done = report(*words)
         assert done.code == 2
         assert "befor: no result folder, no file, and no name of a run; did you mean before?" in done.err

@@ -12,7 +12,7 @@ import random
 import sys
 from pathlib import Path
 
-from report_support import DATA, scale, write_results
+from report_support import recorded, scale, write_results
 
 SLOWED = ("b", "winograd.mixed.cpu")
 
@@ -28,8 +28,8 @@ def main(state: Path, program: str, arguments: list) -> int:
         print("convscope: it fails here", file=sys.stderr)
         return 2
     flags = dict(zip(arguments[2::2], arguments[3::2], strict=True))
-    document = json.loads((DATA / "same_a" / "results.json").read_text())
-    with (DATA / "same_a" / "results.csv").open(newline="") as file:
+    document = json.loads((recorded("same_a") / "results.json").read_text())
+    with (recorded("same_a") / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     drawn = random.Random(number)
     kept = []

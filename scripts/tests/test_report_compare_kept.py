@@ -1,0 +1,62 @@
+"""convscope-report compare: what kept pairs of runs of one program resolve."""
+
+import copy
+import itertools
+
+
+def slowed(run, algorithm):
+    """Return the run, every time of the algorithm 3% longer."""
+    run = copy.deepcopy(run)
+    at = (run.records["algorithm"] == algorithm) & run.records["samples_ms"].notna()
+    run.records.loc[at, "samples_ms"] = run.records.loc[at, "samples_ms"].map(
+        lambda samples: [1.03 * one for one in samples]
+    )
+    return run
+
+
+def test_ten_kept_pairs_of_a_quiet_cpu_are_the_same_and_what_they_show_of_three_percent(root):
+    """Twenty runs of AlexNet forward by one program, one after the other; docs/tables.md has the counts."""
+    from convscope_report import compare, results
+
+    folder = root / "results" / "intel-f6m167-2-cores" / "pairs"
+    runs = [results.load([path]) for path in sorted(folder.glob("alexnet-forward-*.json.xz"))]
+    pairs = list(zip(runs[::2], runs[1::2], strict=True))
+    assert len(pairs) == 10
+
+    def verdicts(of, matters):
+        found, *_ = compare.compare_pairs(of, matters)
+        return [(one.place["algorithm"], one.verdict) for one in found if one.ratio]
+
+    single = [verdict for pair in pairs for _, verdict in verdicts([pair], 0.05)]
+    shown = 0
+    for name in {name for name, _ in verdicts(pairs, 0.02)}:
+        planted = verdicts([(before, slowed(after, name)) for before, after in pairs], 0.02)
+        shown += planted.count((name, "SLOWER"))
+    page = " ".join((root / "docs/tables.md").read_text(encoding="utf-8").split())
+    assert len(single) == 600 and single.count("SAME") >= 0.99 * 600
+    assert f"{single.count('SAME')} of the 600 records SAME" in page
+    assert f"shown in {shown} of 60" in page
+
+
+def test_two_kept_pairs_of_a_gpu_are_the_same_and_show_three_percent_in_each_candidate(root):
+    """Four runs of one program on an H200, two pairs of them in all 24 ways."""
+    from convscope_report import compare, results
+
+    kept = [
+        results.load([root / "results" / "nvidia-h200" / "pairs" / f"conv3-{i}.json.xz"])
+        for i in (1, 2, 3, 4)
+    ]
+    ways = [((a, b), (c, d)) for a, b, c, d in itertools.permutations(range(4))]
+
+    def verdicts(planted=None):
+        made = []
+        for way in ways:
+            found, *_ = compare.compare_pairs([(kept[a], slowed(kept[b], planted)) for a, b in way], 0.02)
+            made += [one.verdict for one in found if one.ratio and planted in (None, one.place["algorithm"])]
+        return made
+
+    algorithms = sorted(set(kept[0].records["algorithm"][kept[0].records["outcome"] == "measured"]))
+    assert len(algorithms) == 7
+    assert verdicts() == ["SAME"] * 24 * 7
+    for algorithm in algorithms:
+        assert verdicts(algorithm) == ["SLOWER"] * len(ways), algorithm
