@@ -65,6 +65,17 @@ void refuse_leftovers(const CLI::App& app) {
   throw UsageError("\"" + word + "\" is one word too many (" + help + ")");
 }
 
+// "convscope csv needs RESULTS, as in: convscope csv out/alexnet (convscope csv --help)" of "RESULTS is
+// required", with the first example of the verb's help.
+std::string what_is_missing(const CLI::App& verb, const std::string& required) {
+  const std::string name = "convscope " + verb.get_name(), footer = verb.get_footer();
+  const size_t begin = footer.find("\n  " + name), end = footer.find('\n', begin + 1);
+  const std::string what = required.substr(0, required.find(' '));
+  const std::string example =
+      begin == std::string::npos ? "" : ", as in: " + footer.substr(begin + 3, end - begin - 3);
+  return name + " needs " + what + example + " (" + name + " --help)";
+}
+
 void add_verb(CLI::App& app, const Verb& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.summary);
   if (verb.summary.empty()) added->group("");  // hidden
@@ -150,6 +161,9 @@ std::function<int(const Program&)> parse_command(const std::vector<std::string>&
     return notice((verb == nullptr ? app : *verb).help("", CLI::AppFormatMode::Normal));
   } catch (const CLI::CallForVersion& version) {
     return notice(std::string(version.what()) + "\n");
+  } catch (const CLI::RequiredError& error) {
+    refuse_leftovers(app);
+    throw UsageError(what_is_missing(*chosen_verb(app), error.what()));
   } catch (const CLI::ParseError& error) {
     refuse_leftovers(app);
     throw UsageError(error.what());

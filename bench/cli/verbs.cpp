@@ -38,6 +38,14 @@ void add_switch(CLI::App& verb, const std::string& flag, bool& target, const std
   verb.add_option_function<std::string>(flag, set, meaning)->type_name("on|off");
 }
 
+CLI::Option* add_out(CLI::App& verb, std::string& folder, const std::string& meaning) {
+  const auto set = [&folder](const std::string& text) {
+    if (text.empty()) throw UsageError("--out: the name is empty; name a folder");
+    folder = text;
+  };
+  return verb.add_option_function<std::string>("--out", set, meaning)->type_name("DIR");
+}
+
 void add_json(CLI::App& verb, bool& json) {
   verb.add_flag("--json", json, "Print one JSON document and nothing else.");
 }

@@ -107,6 +107,9 @@ void add_overrides(CLI::App& verb, Overrides& overrides, const std::vector<std::
 // A flag that is on or off.
 void add_switch(CLI::App& verb, const std::string& flag, bool& target, const std::string& meaning);
 
+// --out: a folder, whose name is not empty.
+CLI::Option* add_out(CLI::App& verb, std::string& folder, const std::string& meaning);
+
 // --json: one JSON document and nothing else.
 void add_json(CLI::App& verb, bool& json);
 

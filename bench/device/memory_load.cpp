@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
@@ -26,9 +27,9 @@ class ThreadLoad final : public MemoryLoad {
       : rate_(rate), compute_threads_(compute_threads) {
     if (compute_threads + rate.units > device.cores)
       throw UsageError(
-          fmt::format("a load on {} thread{} beside {} needs as many cores, and this process may use {}; "
+          fmt::format("a load on {} beside {} needs as many cores, and this process may use {}; "
                       "take fewer --threads",
-                      rate.units, rate.units == 1 ? "" : "s", compute_threads, device.cores));
+                      counted(rate.units, "thread"), compute_threads, device.cores));
     const int64_t bytes = std::min(std::max<int64_t>(2 * device.llc_bytes, 64 << 20), kMaxBytes);
     values_ = std::max(kChunk, bytes / static_cast<int64_t>(sizeof(float)) / kChunk * kChunk);
     for (int i = 0; i < rate.units; ++i) threads_.emplace_back([this, i] { run(i); });

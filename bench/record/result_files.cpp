@@ -168,6 +168,9 @@ void check_environment(const Json& environment, const std::string& place) {
 ResultFile result_file_from_json(const Json& json) {
   ResultFile file;
   file.schema_version = read_version(json);
+  if (json.contains("rows") && !json.contains("records"))
+    throw UsageError(
+        "it holds no run but rows, of a step, operations or allreduce; scripts/convscope-report reads those");
   read_list(json, "argv", file.argv, [](const Json& word) {
     if (!word.is_string()) throw UsageError("expected text");
     return word.get<std::string>();

@@ -128,6 +128,7 @@ TEST_F(ResultFiles, SayWhatIsWrongWithAFile) {
               AllOf(HasSubstr("results.json"), HasSubstr("not JSON"), HasSubstr("line 2")));
   EXPECT_THAT(error("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(error("{}"), HasSubstr("no schema_version"));
+  EXPECT_THAT(error(R"({"schema_version": 1, "rows": []})"), HasSubstr("no run but rows, of a step"));
   EXPECT_THAT(error("{\"schema_version\": 0}"), AllOf(HasSubstr("is 0"), HasSubstr("reads versions 1 to 3")));
   EXPECT_THAT(error("{\"schema_version\": 4}"), HasSubstr("/schema_version is 4"));
   EXPECT_THAT(error("{\"schema_version\": \"1\"}"), HasSubstr("/schema_version is \"1\""));

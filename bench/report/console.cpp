@@ -61,7 +61,7 @@ std::vector<std::string> untimed_cells(const ResultRecord& record) {
 }
 
 // One line a distinct refusal: the algorithms that share it, its code and sentence.
-void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& records,
+void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& records, const Look& look,
                    std::string_view paint) {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines;
   for (const ResultRecord* record : records) {
@@ -73,14 +73,12 @@ void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& re
     if (same == lines.end()) same = lines.insert(lines.end(), {what, {}});
     same->second.push_back(record->key.algorithm);
   }
-  for (const auto& [what, algorithms] : lines) {
-    fmt::print(out, "{}  {}: {}{}\n", paint, comma_list(shortened(algorithms)), what,
-               paint.empty() ? "" : colour::reset);
-  }
+  for (const auto& [what, algorithms] : lines)
+    print_note(out, fmt::format("{}: {}", comma_list(shortened(algorithms)), what), look, paint);
 }
 
 // Names the ranked records whose time deserves a doubt.
-void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
+void print_doubts(std::ostream& out, const std::vector<Entry>& ranked, const Look& look) {
   std::vector<std::string> disturbed, throttled, unconverged, too_fast;
   const ResultRecord* most_disturbed = nullptr;
   for (const Entry& entry : ranked) {
@@ -96,15 +94,15 @@ void print_doubts(std::ostream& out, const std::vector<Entry>& ranked) {
     const std::string& stop = record.time->stop_reason;
     if (stop == "time_limit" || stop == "max_samples") unconverged.push_back(algorithm);
   }
-  if (!throttled.empty()) fmt::print(out, "  throttled while measured: {}\n", comma_list(throttled));
+  const auto print = [&](const std::string& text) { print_note(out, text, look); };
+  if (!throttled.empty()) print("throttled while measured: " + comma_list(shortened(throttled)));
   if (most_disturbed != nullptr)
-    fmt::print(out, "  disturbed while measured: {} ({}: {})\n", comma_list(shortened(disturbed)),
-               most_disturbed->key.algorithm, most_disturbed->health.disturbed_by);
+    print(fmt::format("disturbed while measured: {} ({}: {})", comma_list(shortened(disturbed)),
+                      most_disturbed->key.algorithm, most_disturbed->health.disturbed_by));
   if (!too_fast.empty())
-    fmt::print(out, "  ? suspect ceiling, measured too low, as {} shows: every share of it is too high\n",
-               comma_list(shortened(too_fast)));
-  if (!unconverged.empty())
-    fmt::print(out, "  stopped before converging: {}\n", comma_list(shortened(unconverged)));
+    print(fmt::format("? suspect ceiling, measured too low, as {} shows: every share of it is too high",
+                      comma_list(shortened(too_fast))));
+  if (!unconverged.empty()) print("stopped before converging: " + comma_list(shortened(unconverged)));
 }
 
 // Returns the headings of its table that were left out.
@@ -141,15 +139,18 @@ std::vector<std::string> print_contest(std::ostream& out, const Contest& contest
   if (contest.ranked.empty() && !verified) out << "  no correct record\n";
 
   if (doubts)
-    out << "  ~ not shown to be slower than *: their intervals overlap, or may on a quiet\n"
-           "    machine, or one has none\n";
+    print_note(
+        out,
+        "~ not shown to be slower than *: their intervals overlap, or may on a quiet machine, or one has "
+        "none",
+        look);
   if (baseline != nullptr && std::ranges::any_of(contest.ranked, [&](const Entry& entry) {
         return is_suspect_ratio(*entry.record, *baseline);
       }))
-    out << kSuspectSpeedUp;
-  print_doubts(out, contest.ranked);
-  print_reasons(out, contest.wrong, look.coloured ? colour::bad : colour::none);
-  print_reasons(out, refused, look.coloured ? colour::quiet : colour::none);
+    print_note(out, kSuspectSpeedUp, look);
+  print_doubts(out, contest.ranked, look);
+  print_reasons(out, contest.wrong, look, colour::bad);
+  print_reasons(out, refused, look, colour::quiet);
   out << '\n';
   return left_out;
 }

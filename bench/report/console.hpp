@@ -27,7 +27,7 @@ void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, con
 // The result in lines that can be quoted: for each network and set of circumstances who won how many layers,
 // and the sum of the best of each layer against that of the best library; then whether the machine was quiet.
 // Nothing where no record can win.
-void print_verdict(std::ostream& out, std::span<const ResultRecord> records);
+void print_verdict(std::ostream& out, std::span<const ResultRecord> records, const Look& look);
 
 // What stands below times of a device whose clock is virtual.
 inline constexpr std::string_view kVirtualTime =

@@ -91,8 +91,8 @@ TEST(PrintGroup, MarksRecordsThatAreNotShownToBeSlower) {
   EXPECT_EQ(line_with(text, "b.cpu")[0], '*');
   EXPECT_EQ(line_with(text, "d.cpu")[0], '~');
   EXPECT_EQ(line_with(text, "c.cpu")[0], ' ');
-  EXPECT_THAT(text, HasSubstr("~ not shown to be slower than *: their intervals overlap, or may on a quiet\n "
-                              "   machine, or one has none\n"));
+  EXPECT_THAT(text, HasSubstr("  ~ not shown to be slower than *: their intervals overlap, or may on a quiet "
+                              "machine, or one has none\n"));
   EXPECT_THAT(group({measured("b.cpu", 0.1), measured("c.cpu", 0.125)}), Not(HasSubstr("~")));
 }
 
@@ -184,6 +184,18 @@ TEST(PrintGroup, NamesRecordsWhoseTimeIsDoubtful) {
   const std::string text = group({hurried, hot});
   EXPECT_THAT(text, HasSubstr("stopped before converging: a.cpu\n"));
   EXPECT_THAT(text, HasSubstr("throttled while measured: b.cpu\n"));
+}
+
+TEST(PrintGroup, WrapsItsNotes) {
+  Records records{measured("a.cpu", 0.1)};
+  for (const char letter : std::string("bcdefgh")) {
+    records.push_back(measured(std::string(20, letter) + ".cpu", 0.2));
+    records.back().time->stop_reason = "time_limit";
+    records.push_back(refused(std::string(20, letter) + ".other.cpu", Outcome::unsupported,
+                              Reason::unsupported_stride, "stride 2x2 is too large"));
+  }
+  std::istringstream lines(group(records, false, 80));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
 TEST(PrintGroup, MarksADisturbedRecordAndSaysWhatDisturbedMost) {
@@ -323,7 +335,7 @@ TEST(PrintRollUp, AddsUpThePassesToo) {
 
 std::string verdict(const Records& records) {
   std::ostringstream out;
-  print_verdict(out, records);
+  print_verdict(out, records, {false, kWide});
   return out.str();
 }
 

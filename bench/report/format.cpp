@@ -9,6 +9,7 @@
 #include <ostream>
 #include <utility>
 
+#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 
 namespace convscope {
@@ -99,9 +100,9 @@ std::string circumstances(const CaseKey& key, const DeviceInfo& device, bool wit
       key.workspace_cap ? "workspace up to " + bytes_text(*key.workspace_cap) : "any workspace";
   const std::string epilogue =
       key.problem.epilogue == Epilogue::none ? "" : fmt::format(" with {}", name(key.problem.epilogue));
-  return fmt::format("{} {}{}, {} thread{}, {} cache, {}{}", name(key.problem.math), name(key.problem.layout),
-                     epilogue, key.threads, key.threads == 1 ? "" : "s", name(key.cache),
-                     with_cap ? cap + ", " : "", device_text(key, device));
+  return fmt::format("{} {}{}, {}, {} cache, {}{}", name(key.problem.math), name(key.problem.layout),
+                     epilogue, counted(key.threads, "thread"), name(key.cache), with_cap ? cap + ", " : "",
+                     device_text(key, device));
 }
 
 std::string marked_name(const ResultRecord& record) {
@@ -148,21 +149,37 @@ std::vector<std::string> shortened(const std::vector<std::string>& ids) {
   return result;
 }
 
-std::string wrapped(std::string_view text, size_t columns, std::string_view indent) {
+size_t columns_of(std::string_view text) {
+  const auto begins_one = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+  return static_cast<size_t>(std::ranges::count_if(text, begins_one));
+}
+
+std::string wrapped(std::string_view text, size_t columns, std::string_view indent,
+                    std::string_view hanging) {
   std::string lines, line;
+  std::string_view before = indent;  // the line
   const auto end_line = [&] {
-    lines.append(lines.empty() ? "" : "\n").append(indent).append(line);
+    lines.append(lines.empty() ? "" : "\n").append(before).append(line);
     line.clear();
+    before = hanging;
   };
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(' ', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
-    if (!line.empty() && indent.size() + line.size() + 1 + word.size() > columns) end_line();
+    if (!line.empty() && columns_of(before) + columns_of(line) + 1 + columns_of(word) > columns) end_line();
     line.append(line.empty() ? "" : " ").append(word);
     begin = end + 1;
   }
   end_line();
   return lines;
+}
+
+void print_note(std::ostream& out, std::string_view text, const Look& look, std::string_view paint) {
+  const bool in_colour = look.coloured && !paint.empty();
+  std::string line(text);  // a library's words may be of several
+  std::ranges::replace(line, '\n', ' ');
+  fmt::print(out, "{}{}{}\n", in_colour ? paint : "", wrapped(line, look.columns, "  ", "    "),
+             in_colour ? colour::reset : "");
 }
 
 TextTable::TextTable(std::vector<std::string> headings, std::vector<size_t> may_be_left_out)
@@ -179,7 +196,7 @@ TextTable::TextTable(std::vector<std::string> headings, std::vector<size_t> may_
 
 void TextTable::add(std::vector<std::string> cells, char mark, std::string_view row_colour) {
   for (size_t i = 0; i < columns_.size(); ++i)
-    columns_[i].width = std::max(columns_[i].width, cells.at(i).size());
+    columns_[i].width = std::max(columns_[i].width, columns_of(cells.at(i)));
   rows_.push_back({std::move(cells), mark, row_colour});
 }
 
@@ -197,7 +214,7 @@ std::vector<TextTable::Column> TextTable::fitted(size_t columns) const {
     for (size_t i = 0; i < result.size(); ++i) {
       result[i].heading = columns_[i].*form;
       const bool wraps = result[i].kind == Kind::text && columns_[i].width > kNarrowestText;
-      result[i].width = std::max(wraps ? kNarrowestText : columns_[i].width, result[i].heading.size());
+      result[i].width = std::max(wraps ? kNarrowestText : columns_[i].width, columns_of(result[i].heading));
     }
   };
   choose_headings(&Column::heading);
@@ -234,7 +251,7 @@ void TextTable::print_row(std::ostream& out, const std::vector<Column>& columns,
     for (size_t i = 0; i < columns.size(); ++i) {
       if (!columns[i].shown) continue;
       const std::string cell = l < lines_of[i].size() ? lines_of[i][l] : "";
-      const std::string padding(columns[i].width - std::min(columns[i].width, cell.size()), ' ');
+      const std::string padding(columns[i].width - std::min(columns[i].width, columns_of(cell)), ' ');
       line += first ? " " : "  ";
       line += columns[i].kind == Kind::right ? padding + cell : cell + padding;
       first = false;

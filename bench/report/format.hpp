@@ -44,7 +44,7 @@ std::string marked_name(const ResultRecord& record);
 std::string speed_up_text(const ResultRecord& record, const ResultRecord& other);
 bool is_suspect_ratio(const ResultRecord& record, const ResultRecord& other);
 inline constexpr std::string_view kSuspectSpeedUp =
-    "  ? behind a ratio: one of the two was throttled or disturbed, its time too long\n";
+    "? behind a ratio: one of the two was throttled or disturbed, its time too long";
 // What a column against this baseline is called: its library, "onednn" where there is no baseline.
 std::string baseline_name(const ResultRecord* baseline);
 
@@ -72,8 +72,19 @@ struct Look {
   size_t columns;
 };
 
+// The columns that UTF-8 takes, where each of its characters takes one.
+size_t columns_of(std::string_view text);
+
 // `text` in lines of at most `columns` behind `indent`, broken between words; a longer word has its own line.
-std::string wrapped(std::string_view text, size_t columns, std::string_view indent);
+// All lines but the first begin with `hanging` in its place.
+std::string wrapped(std::string_view text, size_t columns, std::string_view indent, std::string_view hanging);
+inline std::string wrapped(std::string_view text, size_t columns, std::string_view indent) {
+  return wrapped(text, columns, indent, indent);
+}
+
+// A note below a table, wrapped.
+void print_note(std::ostream& out, std::string_view text, const Look& look,
+                std::string_view paint = colour::none);
 
 // A table that fits its line: where it does not, its headings become short, then columns are left out, those
 // that may be and in the order given. No cell is ever cut.

@@ -29,6 +29,8 @@ TEST(Wrapped, BreaksBetweenWordsOnly) {
   EXPECT_EQ(wrapped("one two three", 9, "  "), "  one two\n  three");
   EXPECT_EQ(wrapped("unbreakable ab", 4, ""), "unbreakable\nab");
   EXPECT_EQ(wrapped("", 4, "  "), "  ");
+  EXPECT_EQ(wrapped("one two three", 9, "", "  "), "one two\n  three");
+  EXPECT_EQ(wrapped("\u00e4\u00f6 \u00fc", 4, ""), "\u00e4\u00f6 \u00fc") << "4 columns, 7 bytes";
 }
 
 std::string printed(const TextTable& table, size_t columns) {
@@ -55,6 +57,22 @@ TEST(Table, ShortensHeadingsThenLeavesOutColumnsAndCutsNothing) {
   EXPECT_EQ(printed(table, 1).substr(0, 39),
             "  id            ms\n"
             "* a.cpu  123456789\n ");
+}
+
+TEST(Table, CountsCharactersNotBytes) {
+  TextTable table({"<name", ">n"});
+  table.add({"m\u00e4rz", "1"});
+  table.add({"april", "2"});
+  EXPECT_EQ(printed(table, 80),
+            "  name   n\n"
+            "  m\u00e4rz   1\n"
+            "  april  2\n");
+}
+
+TEST(Note, HangsBelowATableAndIsWrapped) {
+  std::ostringstream out;
+  print_note(out, "a note of some words", {true, 12}, colour::bad);
+  EXPECT_EQ(out.str(), "\033[1;31m  a note of\n    some\n    words\033[0m\n");
 }
 
 TEST(Table, WrapsAColumnOfTextToTheWidthThatIsLeft) {

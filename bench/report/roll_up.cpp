@@ -145,10 +145,10 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
     const double total = total_of(units, [](const ResultRecord&) { return true; })->seconds;
     bool suspect = with_best_records && print_best_records(out, units, total, look);
     suspect = print_sums(out, units, missing.empty(), look) || suspect;
-    if (suspect) out << kSuspectSpeedUp;
+    if (suspect) print_note(out, kSuspectSpeedUp, look);
   }
   if (!missing.empty())
-    fmt::print(out, "  no correct measured record, so not in the sums: {}\n", comma_list(missing));
+    print_note(out, "no correct measured record, so not in the sums: " + comma_list(missing), look);
   out << '\n';
 }
 
@@ -211,7 +211,8 @@ std::string quiet_text(std::span<const ResultRecord> records) {
 
 }  // namespace
 
-void print_verdict(std::ostream& out, std::span<const ResultRecord> records) {
+void print_verdict(std::ostream& out, std::span<const ResultRecord> records, const Look& look) {
+  const auto print = [&](const std::string& text) { out << wrapped(text, look.columns, "", "  ") << '\n'; };
   const std::vector<Contest> all = contests(records);
   bool any = false;
   for (const Network& network : networks(all)) {
@@ -221,10 +222,13 @@ void print_verdict(std::ostream& out, std::span<const ResultRecord> records) {
     if (units.empty()) continue;
     any = true;
     const CaseKey& key = network.front().key();
-    fmt::print(out, "\n{}, batch {}: {}\n{}\n{}\n", key.network, key.problem.batch,
-               circumstances(key, network.front().first().device), winners_text(units), sum_text(units));
+    out << '\n';
+    print(fmt::format("{}, batch {}: {}", key.network, key.problem.batch,
+                      circumstances(key, network.front().first().device)));
+    print(winners_text(units));
+    print(sum_text(units));
   }
-  if (any) fmt::print(out, "{}\n", quiet_text(records));
+  if (any) print(quiet_text(records));
 }
 
 void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const Look& look) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/cuda/cuda.hpp"
@@ -40,8 +41,8 @@ std::string DeviceList::why_missing(DeviceId id) const {
       names.push_back(fmt::format("{}:{} {}", name(info.kind), info.index, info.name));
   const std::string_view kind = id.kind == DeviceKind::cuda ? "CUDA" : name(id.kind);
   if (names.empty()) return fmt::format("{}: this machine has no {} device", name(id), kind);
-  return fmt::format("{}: this machine has {} {} device{}: {}", name(id), names.size(), kind,
-                     names.size() == 1 ? "" : "s", comma_list(names));
+  return fmt::format("{}: this machine has {}: {}", name(id),
+                     counted(names.size(), fmt::format("{} device", kind)), comma_list(names));
 }
 
 const DeviceTraits& traits(DeviceKind kind) {

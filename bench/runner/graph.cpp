@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/report/format.hpp"
 
@@ -119,10 +120,9 @@ class Graph {
     }
     for (size_t i = 0; i < times.size(); ++i)
       if (const Layer& layer = suite_.layers[i]; times[i] != layer.count)
-        refuse("/graph",
-               fmt::format("it has layer \"{}\" {} time{}, and the layer's count is {}; correct one "
-                           "of them",
-                           layer.name, times[i], times[i] == 1 ? "" : "s", layer.count));
+        refuse("/graph", fmt::format("it has layer \"{}\" {}, and the layer's count is {}; correct one "
+                                     "of them",
+                                     layer.name, counted(times[i], "time"), layer.count));
   }
 
   void add(const Place& place) {

@@ -74,7 +74,7 @@ void print_results_file(std::string_view bytes) {
   write_csv(nowhere, file.records);
   print_group(nowhere, file.records, {});
   print_roll_up(nowhere, file.records, {});
-  print_verdict(nowhere, file.records);
+  print_verdict(nowhere, file.records, {});
   const Selection selection = select(file.records, default_choosers());
   print_selection(nowhere, selection, false);
   print_predictions(nowhere, selection, false);

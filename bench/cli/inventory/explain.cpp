@@ -11,6 +11,7 @@
 #include <ostream>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/bound.hpp"
@@ -124,40 +125,38 @@ void print_json(std::ostream& out, const ConvProblem& problem, const ExplainOpti
   out << dump_json(document, 2) << '\n';
 }
 
-void print_ceilings(std::ostream& out, const DeviceInfo& device, const Ceilings& c) {
+std::string ceilings_text(const DeviceInfo& device, const Ceilings& c) {
   if (device.kind == DeviceKind::emulator)
-    fmt::print(out, "the CUDA algorithms as on the emulator, whose time means nothing: no best ms\n");
-  else if (device.kind == DeviceKind::cpu)
-    fmt::print(out,
-               "measured with {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read, {:.1f} GB/s "
-               "copied\n",
-               c.threads, c.threads == 1 ? "" : "s", c.fma_flops / 1e9, c.read_bytes / 1e9,
-               c.copy_bytes / 1e9);
-  else
-    fmt::print(out,
-               "measured on {}: {:.1f} TFLOP/s of multiply-adds, {:.1f} in TF32, {:.0f} GB/s read, {:.0f} "
-               "GB/s copied\n",
-               device.name, c.fma_flops / 1e12, c.tf32_flops / 1e12, c.read_bytes / 1e9, c.copy_bytes / 1e9);
+    return "the CUDA algorithms as on the emulator, whose time means nothing: no best ms";
+  if (device.kind == DeviceKind::cpu)
+    return fmt::format(
+        "measured with {}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read, {:.1f} GB/s copied",
+        counted(c.threads, "thread"), c.fma_flops / 1e9, c.read_bytes / 1e9, c.copy_bytes / 1e9);
+  return fmt::format(
+      "measured on {}: {:.1f} TFLOP/s of multiply-adds, {:.1f} in TF32, {:.0f} GB/s read, {:.0f} GB/s copied",
+      device.name, c.fma_flops / 1e12, c.tf32_flops / 1e12, c.read_bytes / 1e9, c.copy_bytes / 1e9);
 }
 
 void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions& options,
-                   std::span<const ExplainedDevice> devices) {
-  fmt::print(out, "{}\n{}\n", to_line(p), to_benchdnn(p));
-  fmt::print(out, "output {}x{}; {} nominal, {} without the taps on padding; {} of tensors\n", p.output().h,
-             p.output().w, flops_text(p.nominal_flops()), flops_text(p.effective_flops()),
-             bytes_text(p.total_bytes()));
-  for (const ExplainedDevice& one : devices) print_ceilings(out, one.device.info(), one.ceilings);
-  fmt::print(out,
-             "best ms: the longer of the arithmetic at that rate and the tensors moved once ({} cache)\n\n",
-             name(options.cache));
+                   std::span<const ExplainedDevice> devices, const Look& look) {
+  const auto print = [&](const std::string& text) { out << wrapped(text, look.columns, "", "  ") << '\n'; };
+  fmt::print(out, "{}\n{}\n", to_line(p), to_benchdnn(p));  // to be copied
+  print(fmt::format("output {}x{}; {} nominal, {} without the taps on padding; {} of tensors", p.output().h,
+                    p.output().w, flops_text(p.nominal_flops()), flops_text(p.effective_flops()),
+                    bytes_text(p.total_bytes())));
+  for (const ExplainedDevice& one : devices) print(ceilings_text(one.device.info(), one.ceilings));
+  print(
+      fmt::format("best ms: the longer of the arithmetic at that rate and the tensors moved once ({} cache)",
+                  name(options.cache)));
+  out << '\n';
 }
 
 // One line for neighbours that are refused by the same sentence.
-void print_refusals(std::ostream& out, const std::vector<Explanation>& all) {
+void print_refusals(std::ostream& out, const std::vector<Explanation>& all, const Look& look) {
   std::vector<std::string> ids;
   std::string common;
   const auto print = [&] {
-    if (!ids.empty()) fmt::print(out, "  {}: {}\n", comma_list(shortened(ids)), common);
+    if (!ids.empty()) print_note(out, fmt::format("{}: {}", comma_list(shortened(ids)), common), look);
     ids.clear();
   };
   for (const Explanation& one : all) {
@@ -188,7 +187,7 @@ void print_table(std::ostream& out, const ConvProblem& problem, const std::vecto
                one.bound ? milliseconds_text(one.bound->seconds()) : "-", one.implementation});
   }
   if (!table.empty()) out << left_out_text(table.print(out, look), look);
-  print_refusals(out, all);
+  print_refusals(out, all, look);
 }
 
 // The one asked for, or the CPU and whatever runs CUDA's algorithms here.
@@ -225,7 +224,7 @@ void print_explanation(std::ostream& out, const ConvProblem& problem, const Expl
     print_json(out, problem, options, devices, all);
     return;
   }
-  print_problem(out, problem, options, devices);
+  print_problem(out, problem, options, devices, look);
   print_table(out, problem, all, look);
 }
 

@@ -246,8 +246,7 @@ void add_flags(CLI::App& verb, ListOptions& options) {
   verb.add_flag("--here", filter.here,
                 "Of algorithms: those that can be timed on this machine, or run on --device.");
   add_json(verb, options.json);
-  verb.add_flag("--markdown", options.markdown,
-                "Of columns: print the page that has them, docs/results_format.md or step_format.md.");
+  verb.add_flag("--markdown", options.markdown, "Of columns: print the page of docs/ that has them.");
   verb.footer(
       "Tables are as wide as the terminal, or as COLUMNS in the environment says.\n\n"
       "Examples:\n"

@@ -151,7 +151,7 @@ int merge(const MergeOptions& options, const Program& program) {
 
 void add_flags(CLI::App& verb, MergeOptions& options) {
   verb.add_option("DIR", options.folders, "Result folders")->type_name("DIR")->required();
-  verb.add_option("--out", options.out, "Folder for the joined results")->type_name("DIR")->required();
+  add_out(verb, options.out, "Folder for the joined results")->required();
   verb.footer(
       "Records of different devices stay apart by device_name. A candidate that two folders have must have\n"
       "the same record in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"

@@ -15,6 +15,7 @@
 
 #include "bench/cli/hang_watch.hpp"
 #include "bench/cli/run/run.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/runner/resolution.hpp"
 
@@ -106,9 +107,8 @@ int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& 
       return 0;
     }
   }
-  fmt::print(program.errors,
-             "convscope: calibrating {} with {} thread{}, to know how narrow intervals can be\n", device.name,
-             threads, threads == 1 ? "" : "s");
+  fmt::print(program.errors, "convscope: calibrating {} with {}, to know how narrow intervals can be\n",
+             device.name, counted(threads, "thread"));
   const std::string unfinished = folder + ".new";
   std::error_code unknown;  // what is wrong with the folder, making the journal will say
   fs::remove_all(unfinished, unknown);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/cli/run/run.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
 
@@ -95,9 +96,9 @@ bool RunConsole::finish(bool measured) {
   fmt::print(out, "\n{} right, {} wrong or failed, {} refused{}\n", right, failures,
              records.size() - right - failures,
              all_refused ? ": nothing was run, and the tables say why" : "");
-  fmt::print(out, "{} records: {}/results.json, results.csv, benchmark.json\n", records.size(),
+  fmt::print(out, "{}: {}/results.json, results.csv, benchmark.json\n", counted(records.size(), "record"),
              log_.folder());
-  if (measured) print_verdict(out, records);
+  if (measured) print_verdict(out, records, program_.terminal.look());
   out.flush();
   return failures == 0 && right > 0;
 }

@@ -27,8 +27,7 @@ void add_configs(CLI::App& verb, RunOptions& options) {
 }
 
 void add_whereabouts(CLI::App& verb, RunOptions& options) {
-  verb.add_option("--out", options.out, "Folder for the results; out/<date-time> when left out.")
-      ->type_name("DIR");
+  add_out(verb, options.out, "Folder for the results; out/<date-time> when left out.");
   verb.add_option(
           "--resume", options.resume,
           "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
@@ -89,7 +88,8 @@ void add_flags(CLI::App& verb, RunOptions& options) {
 void add_verify_flags(CLI::App& verb, RunOptions& options) {
   options.measure = false;
   add_configs(verb, options);
-  add_overrides(verb, options.overrides, {"--cache", "--min-samples", "--max-samples", "--confidence-width"});
+  add_overrides(verb, options.overrides,
+                {"--cache", "--time-limit", "--min-samples", "--max-samples", "--confidence-width"});
   add_whereabouts(verb, options);
   verb.footer(fmt::format("{}\n\nExample:\n  convscope verify alexnet --batch 1", kExitCodes));
 }

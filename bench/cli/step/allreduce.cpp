@@ -116,7 +116,7 @@ void check_device(const AllReduceOptions& options) {
                                  options.parallel.fabric));
 }
 
-void check(const CLI::App&, const AllReduceOptions& options) {
+void check(const CLI::App& verb, const AllReduceOptions& options) {
   const auto basis = from_name(kBases, options.basis);
   check_device(options);
   if (!options.on_gpus() && options.parallel.fabric == kNccl)
@@ -124,10 +124,12 @@ void check(const CLI::App&, const AllReduceOptions& options) {
   read_counts("--gpus", options.parallel.gpus);
   read_sizes("--bytes", options.bytes);
   reductions_of(options, *basis);
-  if (basis == Basis::modelled)
+  if (basis == Basis::modelled) {
+    refuse_flags_of("measured allreduce", {"--time-limit", "--max-samples"}, verb);
     read_network(options.parallel);
-  else if (names_network(options.parallel) || options.parallel.fabric == kSimGrid)
+  } else if (names_network(options.parallel) || options.parallel.fabric == kSimGrid) {
     throw UsageError("--link, --node-link, --platform and --fabric simgrid are for --basis modelled only");
+  }
 }
 
 void add_flags(CLI::App& verb, AllReduceOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "bench/cli/step/allreduce.hpp"
 #include "bench/cli/step/step.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/device/cuda/cuda.hpp"
@@ -40,9 +41,9 @@ std::optional<Refusal> why_not_on_gpus(int n) {
   const int count = cuda::device_count();
   if (n <= count) return std::nullopt;
   return Refusal{"too_few_gpus",
-                 fmt::format("this machine shows {} GPU{} (CUDA_VISIBLE_DEVICES may hide others); over those "
+                 fmt::format("this machine shows {} (CUDA_VISIBLE_DEVICES may hide others); over those "
                              "of several machines start it with mpirun, or take --basis modelled",
-                             count, count == 1 ? "" : "s")};
+                             counted(count, "GPU"))};
 }
 
 // What the rank that reports does where the job ends.

@@ -57,7 +57,7 @@ void add_flags(CLI::App& verb, OperationsOptions& options) {
                   "anyway.")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
-  verb.add_option("--out", options.out, "A folder for operations.csv and operations.json.")->type_name("DIR");
+  add_out(verb, options.out, "A folder for operations.csv and operations.json.");
   add_json(verb, options.json);
   verb.footer(
       "Bias, ReLU, max and mean pooling, normalisation and addition, alone and with ReLU in one pass, as the "

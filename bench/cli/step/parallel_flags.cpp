@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/parallel/fabric/beside_program.hpp"
 #include "bench/parallel/network/simulated_network.hpp"
@@ -198,8 +199,7 @@ void add_parallel_flags(CLI::App& verb, ParallelOptions& options) {
   verb.add_option("--per-node", options.per_node, "GPUs of a node; all when left out.")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, int64_t{65'536}));
-  verb.add_option("--out", options.out, "A new folder for the rows; none is written when left out.")
-      ->type_name("DIR");
+  add_out(verb, options.out, "A new folder for the rows; none is written when left out.");
 }
 
 }  // namespace convscope

@@ -73,6 +73,8 @@ TEST(ParallelFlags, RefuseWithWhatIsAllowed) {
     words.insert(words.begin(), {"allreduce", "--basis", "modelled"});
     return refusal_of(words);
   };
+  EXPECT_THAT(modelled({"--link", "5GB/s,5us", "--time-limit", "1"}),
+              HasSubstr("--time-limit: only a measured allreduce has it"));
   EXPECT_THAT(modelled({"--fabric", "simgrid"}), HasSubstr("--link is missing"));
   EXPECT_THAT(modelled({"--fabric", "threads", "--link", "5GB/s,5us"}), HasSubstr("of measured rows only"));
   EXPECT_THAT(modelled({"--platform", "a.xml", "--link", "5GB/s,5us"}), HasSubstr("leave out --link"));

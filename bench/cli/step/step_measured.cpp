@@ -8,6 +8,7 @@
 #include "bench/cli/hang_watch.hpp"
 #include "bench/cli/step/row_output.hpp"
 #include "bench/cli/step/step.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
@@ -212,8 +213,7 @@ int measure_step_here(const StepOptions& options, const Program& program) {
                      [&] { print_step(program.out, rows, program.terminal.look()); });
   if (!stop.requested()) return 0;
   const int64_t rounds = rows.back().inside.n;
-  fmt::print(program.errors, "convscope: stopped; the rows are of {} complete round{}\n", rounds,
-             rounds == 1 ? "" : "s");
+  fmt::print(program.errors, "convscope: stopped; the rows are of {}\n", counted(rounds, "complete round"));
   return kInterrupted;
 }
 
