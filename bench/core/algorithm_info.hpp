@@ -64,7 +64,7 @@ struct OperationCount {
   double transform_flops = 0;  // transforms of input, filter and output; 0 for direct and GEMM
   double bytes = 0;  // `bytes_algo`: tensors and intermediate buffers read and written, reuse assumed perfect
   // `bytes_cached`, not in `bytes`. CPU: intermediate buffers written and read that stay in a core's private
-  // caches. GPU: operands that blocks bring to shared memory for the products, most of them from L2, as many
+  // caches. GPU: operands that blocks bring to shared memory for the products, mostly from L2, as many
   // times as they do.
   double cached_bytes = 0;
   double executed_flops() const { return product_flops + transform_flops; }

@@ -17,14 +17,15 @@ class GpuWatch {
   // device outlives it.
   GpuWatch(Device& device, double burn_in_seconds, double patience_seconds)
       : watch_([&device] { return device.state(); }, patience_seconds) {
-    burn_in(device, burn_in_seconds);
+    if (burn_in_seconds > 0) burn_in(device, burn_in_seconds);
     // Enough readings that the first sample can be judged by them.
     for (int reading = 0; reading < 15; ++reading) is_slowed();
   }
 
   // Now: its clock is low or held down, or other programs use it.
-  bool is_slowed() {
-    const DeviceState state = watch_.wait();
+  bool is_slowed() { return is_slowed(watch_.wait()); }
+  // In that state, which is the reading for a sample.
+  bool is_slowed(const DeviceState& state) {
     const bool is_not_ours = state.is_held_down || is_used_by_others(state);
     if (!state.clock_mhz) return is_not_ours;
     const bool is_slow = clocks_.is_throttled(*state.clock_mhz);

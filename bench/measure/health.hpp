@@ -34,9 +34,9 @@ struct CoreReading {
   std::optional<double> core_to_core_latency_seconds;
 };
 
-// The time of burst(). wake() runs the same instructions just before, for a few microseconds: of a Xeon
-// that has done none of 512 bits for a while the burst would take 2 us more, of 5, and look like two threads
-// on one core.
+// The time of burst(). wake() runs the same instructions just before: on a Xeon that has executed no 512-bit
+// instruction for a while a burst takes 7 us instead of 5, which looks like a shared core. Threads that leave
+// a barrier at different times overlap more with it, not less.
 template <typename Wake, typename Burst, typename Now = decltype(&Clock::now)>
 double seconds_of_awake_burst(const Wake& wake, const Burst& burst, const Now& now = &Clock::now) {
   wake();

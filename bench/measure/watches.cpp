@@ -69,14 +69,16 @@ bool is_used_by_others(const DeviceState& state) {
   return state.others && state.others->share > kDisturbedShare;
 }
 
+bool is_worth_waiting(const DeviceState& state) {
+  return is_used_by_others(state) && !state.others->programs.empty();
+}
+
 DeviceWatch::DeviceWatch(std::function<DeviceState()> read, double patience_seconds)
     : read_(std::move(read)), patience_(patience_seconds) {}
 
 DeviceState DeviceWatch::wait() {
   DeviceState state = read_();
-  // Not for programs without names, of which this one may be any: while it waits it would be none of them.
-  const auto is_worth_waiting = [&] { return is_used_by_others(state) && !state.others->programs.empty(); };
-  while (is_worth_waiting() && waited_ < patience_) {
+  while (is_worth_waiting(state) && waited_ < patience_) {
     const auto begin = Clock::now();
     std::this_thread::sleep_for(kCountingPause);
     state = read_();

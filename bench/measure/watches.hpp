@@ -71,6 +71,9 @@ class CoreWatch {
 
 // Whether other programs had more of the device than a sample may lose.
 bool is_used_by_others(const DeviceState& state);
+// Whether a wait would show that they end: not where programs have no names, of which this one may be any,
+// and while it waits would be none.
+bool is_worth_waiting(const DeviceState& state);
 
 // The state of a device, before a sample.
 class DeviceWatch {

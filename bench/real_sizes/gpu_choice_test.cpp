@@ -8,6 +8,7 @@
 #include <cctype>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ std::vector<ResultRecord> planned_again(std::vector<ResultRecord> records, const
   std::erase_if(records, [&](ResultRecord& record) {
     const Algorithm* algorithm = registry.find(record.key.algorithm);
     if (!counts_are_known(record.algorithm)) return false;  // a library's
-    if (algorithm == nullptr || !is_timed(record)) return true;
+    if (!is_timed(record)) return true;
+    if (algorithm == nullptr) throw std::runtime_error(record.key.algorithm + " is no more");
     const int64_t cap = record.key.workspace_cap.value_or(INT64_MAX);
     const auto plan = algorithm->plan(record.key.problem, device, {cap, record.key.threads});
     record.operations = plan->operations().value();
@@ -87,6 +89,7 @@ TEST_P(GpuChoice, CostsLittle) {
   const std::vector<ResultRecord> records =
       planned_again(read_results(CONVSCOPE_SOURCE_FOLDER "/results/" + GetParam().file).records, registry);
   const std::vector<Contest> all = contests(records);
+  ASSERT_FALSE(all.empty());
   for (const Network& network : networks(all)) {
     const Score sum = score(judge_predictions(network));
     ASSERT_GT(sum.judged, 0u);

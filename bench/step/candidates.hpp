@@ -39,7 +39,7 @@ struct CandidateOptions {
   Chooser choose;  // empty: all are candidates
   PlanOptions plan;
   size_t most = 6;  // candidates of a task that are kept, the fastest when checked; of each form as many
-  int timed_when_checked = 1;  // runs, of one that is not too slow in the first
+  int timed_when_checked = 1;  // runs, of one that is not too slow in the first two
   uint64_t seed = 1;
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   // Called before each sample, so that a device that hangs can be told from work that takes its time.

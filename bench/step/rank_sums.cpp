@@ -37,12 +37,10 @@ class CpuSums final : public RankSums {
   void begin_after(Queue&, std::function<void()> sum) override { communication_.post(std::move(sum)); }
   void finish() override { communication_.wait(); }
   double slowest(const std::function<void()>& work, int64_t& disturbed) override {
-    return quiet_slowest_rank(
-        fabric_,
-        [&] {
-          if (work) work();
-        },
-        disturbed);
+    const auto run = [&] {
+      if (work) work();
+    };
+    return quiet_slowest_rank(fabric_, run, disturbed, work != nullptr);
   }
 
  private:
@@ -76,10 +74,11 @@ class DeviceSums final : public RankSums {
   }
   void finish() override { gpu_.communicator.wait(gpu_.queue); }
   double slowest(const std::function<void()>& work, int64_t& disturbed) override {
-    // Right before the first sample, not while rank 0 chooses and the other GPUs idle.
-    if (!watch_) watch_.emplace(device_, kBurnInSeconds, 0);
+    // Right before the first sample, when the checks have kept all GPUs busy.
+    if (!watch_) watch_.emplace(device_, 0, 0);
     const auto sample = [&] {
-      const bool was_slowed = is_slowed_of_those_that_work(work != nullptr);
+      const DeviceState state = state_for_a_sample(work != nullptr);
+      const bool was_slowed = work && watch_->is_slowed(state);
       const double seconds = slowest_rank(ranks_, [&](Clock::time_point) {
         if (work) work();
       });
@@ -89,18 +88,18 @@ class DeviceSums final : public RankSums {
   }
 
  private:
-  // Waits with all ranks while the GPU of one that works is slowed, kPatience in all: a sample that is
-  // taken again at once is judged by the same interval of the driver's.
-  bool is_slowed_of_those_that_work(bool works) {
+  // Waits with all ranks while other programs use the GPU of one that works, kPatience in all: a sample that
+  // is taken again at once is judged by the same interval of the driver's.
+  DeviceState state_for_a_sample(bool works) {
     for (;;) {
-      const bool is_slowed = watch_->is_slowed() && works;
-      if (largest_over_ranks(ranks_, is_slowed ? 1 : 0) == 0 || waited_ >= kPatience) return is_slowed;
+      const DeviceState state = works ? device_.state() : DeviceState();
+      if (largest_over_ranks(ranks_, is_worth_waiting(state) ? 1 : 0) == 0 || waited_ >= kPatience)
+        return state;
       std::this_thread::sleep_for(kPause);
       waited_ += kPause;
     }
   }
 
-  static constexpr double kBurnInSeconds = 0.2;
   static constexpr std::chrono::milliseconds kPause{50}, kPatience{2000};
 
   Fabric& ranks_;

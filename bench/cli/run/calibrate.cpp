@@ -53,10 +53,10 @@ bool is_recent(const std::string& folder) {
 void print_resolution(std::ostream& out, const Resolution& found, const std::string& name, int threads,
                       const std::string& folder) {
   fmt::print(out,
-             "{}, {} threads: nine of ten measurements of the same code agree within {:.1f}% in one run ({} "
+             "{}, {}: nine of ten measurements of the same code agree within {:.1f}% in one run ({} "
              "pairs) and {:.1f}% in two.\n"
              "Series end when the median's interval is within {:.1f}%. Kept in {}\n",
-             name, threads, 100 * found.within_run, found.pairs, 100 * found.between_runs,
+             name, counted(threads, "thread"), 100 * found.within_run, found.pairs, 100 * found.between_runs,
              100 * confidence_width(found), folder);
 }
 
@@ -122,10 +122,10 @@ int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& 
   const auto found = resolution_of(runs);
   if (!found) {
     fmt::print(program.errors,
-               "convscope: {}, {} threads: fewer than {} candidates, or fewer than {:.0f}% of them, were "
+               "convscope: {}, {}: fewer than {} candidates, or fewer than {:.0f}% of them, were "
                "measured twice without being disturbed or throttled, too few to say what it resolves; what "
                "was measured is in {}. Close other programs and run this again\n",
-               device.name, threads, kMinPairs, 100 * kMinQuiet, unfinished);
+               device.name, counted(threads, "thread"), kMinPairs, 100 * kMinQuiet, unfinished);
     return kBusy;
   }
   replace_folder(unfinished, folder);

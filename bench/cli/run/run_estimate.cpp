@@ -44,8 +44,12 @@ double made_up_sample(int64_t i, double spread) {
   return 1 + spread * logistic;
 }
 
-// Seconds of one series that may spend `seconds_left`, as measure_group takes it.
-double one_series(double sample_seconds, double seconds_left, const SamplingRule& rule, double spread) {
+struct OneSeries {
+  double seconds = 0, samples = 0;
+};
+
+// One series that may spend `seconds_left`, as measure_group takes it.
+OneSeries one_series(double sample_seconds, double seconds_left, const SamplingRule& rule, double spread) {
   std::vector<double> samples;
   double spent = 0;
   do {
@@ -56,7 +60,7 @@ double one_series(double sample_seconds, double seconds_left, const SamplingRule
       spent += sample_seconds;
     }
   } while (!stop_reason(samples, rule, seconds_left - spent, sample_seconds));
-  return spent;
+  return {spent, static_cast<double>(samples.size())};
 }
 
 struct WarmUpEstimate {
@@ -120,12 +124,10 @@ std::optional<OperationCount> counts(const ResultRecord& record) {
   return record.operations.executed_flops() > 0 ? std::optional(record.operations) : std::nullopt;
 }
 
-// What Pace::spread is, of normally distributed samples; nothing where there is no interval.
-std::optional<double> spread_of(const Statistics& of) {
+// What Pace::spread is, of normally distributed samples; infinite where there is no interval.
+double spread_of(const Statistics& of) {
   constexpr double kErrorOfMedian = 1.2533, kQuantile = 1.96;
-  const double reach = std::max(of.ci_high - of.median, of.median - of.ci_low) / of.median;
-  if (!(of.median > 0) || !std::isfinite(reach)) return std::nullopt;
-  return reach * std::sqrt(static_cast<double>(of.n)) / (kErrorOfMedian * kQuantile);
+  return relative_half_width(of) * std::sqrt(static_cast<double>(of.n)) / (kErrorOfMedian * kQuantile);
 }
 
 // Of all series that are sampled by themselves.
@@ -158,25 +160,28 @@ Ceilings glimpse(const DeviceInfo& device, int threads) {
 
 Pace pace_of(const DeviceInfo& device, int threads) {
   Pace pace;
-  std::vector<double> spreads, over_predicted;
-  double kept = 0, retaken = 0;
+  std::vector<ResultRecord> measured;
+  bool is_calibrated = false;
   for (const std::vector<ResultRecord>& run : calibration_runs(device, threads))
     for (const ResultRecord& record : run) {
-      pace.ceilings = spreads.empty() ? record.ceilings : best_of(pace.ceilings, record.ceilings);
-      if (record.outcome != Outcome::measured || !record.time) continue;
-      const Statistics& full = record.time->full.statistics;
-      if (const auto spread = spread_of(full)) spreads.push_back(*spread);
-      if (const auto predicted = predicted_seconds(record.key.problem, counts(record), record.ceilings))
-        over_predicted.push_back(full.median / *predicted);
-      kept += samples_kept(*record.time);
-      retaken += static_cast<double>(record.health.discarded_samples);
+      pace.ceilings = is_calibrated ? best_of(pace.ceilings, record.ceilings) : record.ceilings;
+      is_calibrated = true;
+      if (record.outcome == Outcome::measured && record.time) measured.push_back(record);
     }
+  if (!is_calibrated && device.kind == DeviceKind::cpu) pace.ceilings = glimpse(device, threads);
+  std::vector<double> spreads, over_predicted;
+  double kept = 0, retaken = 0;
+  for (const ResultRecord& record : measured) {
+    const Statistics& full = record.time->full.statistics;
+    if (const double spread = spread_of(full); std::isfinite(spread)) spreads.push_back(spread);
+    if (const auto predicted = predicted_seconds(record.key.problem, counts(record), pace.ceilings))
+      over_predicted.push_back(full.median / *predicted);
+    kept += samples_kept(*record.time);
+    retaken += static_cast<double>(record.health.discarded_samples);
+  }
+  if (!spreads.empty()) pace.spread = summarise(spreads).median;
   if (!over_predicted.empty()) pace.times_predicted = summarise(over_predicted).mean;
   if (kept > 0) pace.retaken = retaken / kept;
-  if (!spreads.empty())
-    pace.spread = summarise(spreads).median;
-  else if (device.kind == DeviceKind::cpu)
-    pace.ceilings = glimpse(device, threads);
   return pace;
 }
 
@@ -188,17 +193,18 @@ double run_seconds(const CaseKey& key, const std::optional<OperationCount>& oper
   return problem.nominal_flops() / device.convolution_flops / (device.rates_are_per_thread ? key.threads : 1);
 }
 
-double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
-                      double retaken) {
+SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+                               double retaken) {
   const MeasureOptions options;
   const double run = std::max(candidate.run_seconds, 1e-7);
   const WarmUpEstimate warm_up = warm_up_of(run, options, rule.time_limit_seconds);
   const double runs = run >= options.batch_below_seconds ? 1 : std::ceil(options.min_sample_seconds / run);
   const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
   const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
-  // Threads that make a sample be taken again are found badly placed before others as often, and waited for.
-  const double sample = (1 + retaken) * (runs * run + kReadingSeconds) + retaken * kPauseSeconds;
-  return warm_up.seconds + series * one_series(sample, each, rule, spread);
+  const double sample = runs * run + kReadingSeconds;
+  const OneSeries one = one_series(sample, each, rule, spread);
+  const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));
+  return {warm_up.seconds + series * (one.seconds + again * sample), series * again};
 }
 
 StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
@@ -210,6 +216,8 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
   if (candidates.empty()) return seconds;
   seconds.expected = expected_seconds(key.problem, key.threads);
   const bool is_measured = protocol.measure && device.kind != DeviceKind::emulator;
+  // As often as threads make a sample be taken again they are found badly placed before one.
+  double pauses = 0;
   for (const PacedCandidate& candidate : candidates) {
     const double check = check_seconds(candidate, key.problem);
     // The second run on the same data is compared with the first besides.
@@ -217,12 +225,15 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
         2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
     seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
-    seconds.measure += series_seconds(candidate, protocol.sampling, pace.spread, pace.retaken);
+    const SeriesEstimate series = series_estimate(candidate, protocol.sampling, pace.spread, pace.retaken);
+    seconds.measure += series.seconds;
+    pauses += series.retaken * kPauseSeconds;
     seconds.verify_again += check;
   }
   if (seconds.measure > 0)
-    seconds.measure +=
-        copies_seconds(task, device) + std::min(kBurnInSeconds, protocol.sampling.time_limit_seconds);
+    seconds.measure += copies_seconds(task, device) +
+                       std::min(kBurnInSeconds, protocol.sampling.time_limit_seconds) +
+                       std::min(pauses, MeasureOptions().core_patience_seconds);
   return seconds;
 }
 

@@ -53,9 +53,12 @@ struct StageSeconds {
 StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
                       const DeviceInfo& device, const Pace& pace);
 
-// Warm-up and all series of one candidate.
-double series_seconds(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
-                      double retaken = 0);
+struct SeriesEstimate {
+  double seconds = 0, retaken = 0;  // of samples how many are taken again
+};
+// Warm-up and all series of one candidate, with no more samples taken again than measure_group grants.
+SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+                               double retaken = 0);
 
 // What a run does besides its groups, which take `groups` seconds: ceilings for each of so many devices and
 // numbers of threads that are measured with, once more after a long run, and a look for other programs.

@@ -36,6 +36,11 @@ SamplingRule limit(double seconds) {
   return rule;
 }
 
+double seconds_of(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+                  double retaken = 0) {
+  return series_estimate(candidate, rule, spread, retaken).seconds;
+}
+
 // Of so many candidates of 10 ms.
 StageSeconds estimate_of(size_t candidates, const GroupTask& of = task()) {
   return estimate(of, std::vector(candidates, PacedCandidate{0.01}), kProcessor, {{}, kSpread});
@@ -58,7 +63,7 @@ TEST(RunEstimate, TwiceTheCandidatesTakeTwiceTheTimeButForWhatTheyShare) {
   EXPECT_DOUBLE_EQ(2 * two.verify_again, four.verify_again);
   const double candidate = two.measure - one.measure;
   EXPECT_NEAR(four.measure - two.measure, 2 * candidate, 1e-9);
-  EXPECT_NEAR(candidate, series_seconds({0.01}, {}, kSpread), 1e-9);
+  EXPECT_NEAR(candidate, seconds_of({0.01}, {}, kSpread), 1e-9);
   EXPECT_LT(candidate, one.measure) << "the tensors' copies are theirs together";
 }
 
@@ -119,30 +124,42 @@ TEST(RunEstimate, CopiesTensorsForAColdCache) {
 
 TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
   const double sample = 0.01 + 3e-4;
-  EXPECT_NEAR(series_seconds({0.01}, {}, 0), 5 * 0.01 + 10 * sample, 1e-9)
-      << "five runs are 50 ms of warm-up";
+  EXPECT_NEAR(seconds_of({0.01}, {}, 0), 5 * 0.01 + 10 * sample, 1e-9) << "five runs are 50 ms of warm-up";
 }
 
-TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDid) {
-  EXPECT_NEAR(series_seconds({0.01}, {}, 0, 0.5), 5 * 0.01 + 10 * (1.5 * (0.01 + 3e-4) + 0.5 * 0.01), 1e-9)
-      << "and waits 10 ms as often";
+TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDidWithinWhatASeriesIsGranted) {
+  const double sample = 0.01 + 3e-4;
+  EXPECT_NEAR(seconds_of({0.01}, {}, 0, 0.5), 5 * 0.01 + 15 * sample, 1e-9);
+  EXPECT_NEAR(seconds_of({0.01}, {}, 1, 0.5), 5 * 0.01 + 210 * sample, 1e-9) << "ten, not a hundred";
+  EXPECT_EQ(series_estimate({0.01}, {}, 0, 0.5).retaken, 5);
+}
+
+TEST(RunEstimate, WaitsForThreadsAsOftenAsSamplesAreTakenAgainForSecondsAtMost) {
+  const auto measured_in = [](double retaken, size_t candidates) {
+    const std::vector all(candidates, PacedCandidate{0.01});
+    return estimate(task(), all, kProcessor, {{}, kSpread, 1.3, retaken}).measure;
+  };
+  const SeriesEstimate one = series_estimate({0.01}, {}, kSpread, 0.1);
+  const double calm = series_estimate({0.01}, {}, kSpread).seconds;
+  EXPECT_NEAR(measured_in(0.1, 1) - measured_in(0, 1), one.seconds - calm + 0.01 * one.retaken, 1e-9);
+  EXPECT_NEAR(measured_in(0.1, 1000) - measured_in(0, 1000), 1000 * (one.seconds - calm) + 5, 1e-6);
 }
 
 TEST(SeriesEstimate, EndsAfterTheMostSamplesWhereTheySpreadTooWide) {
-  EXPECT_NEAR(series_seconds({0.01}, {}, 1), 5 * 0.01 + 200 * (0.01 + 3e-4), 1e-9);
+  EXPECT_NEAR(seconds_of({0.01}, {}, 1), 5 * 0.01 + 200 * (0.01 + 3e-4), 1e-9);
 }
 
 TEST(SeriesEstimate, EndsAtTheTimeLimit) {
-  const double seconds = series_seconds({0.01}, limit(1), 1);
+  const double seconds = seconds_of({0.01}, limit(1), 1);
   EXPECT_LE(seconds, 1.02);
   EXPECT_GT(seconds, 0.95);
-  EXPECT_NEAR(series_seconds({0.01}, limit(1.8), 1), 1.8, 0.04);
+  EXPECT_NEAR(seconds_of({0.01}, limit(1.8), 1), 1.8, 0.04);
 }
 
 TEST(SeriesEstimate, TakesSixSamplesOfALongRunAllTheSame) {
-  EXPECT_NEAR(series_seconds({1}, limit(3), kSpread), 1 + 6, 0.01)
+  EXPECT_NEAR(seconds_of({1}, limit(3), kSpread), 1 + 6, 0.01)
       << "one run of warm-up; two limits more are for samples alone";
-  EXPECT_GE(series_seconds({100}, limit(1), kSpread), 200) << "a run of warm-up, and one sample always";
+  EXPECT_GE(seconds_of({100}, limit(1), kSpread), 200) << "a run of warm-up, and one sample always";
 }
 
 TEST(SeriesEstimate, SharesTheTimeLimitAmongSeries) {
@@ -150,20 +167,20 @@ TEST(SeriesEstimate, SharesTheTimeLimitAmongSeries) {
   prepared.has_prepare = true;
   SamplingRule twice = limit(1);
   twice.repeat = true;
-  EXPECT_NEAR(series_seconds(prepared, twice, 1), 1, 0.06);
-  EXPECT_NEAR(series_seconds(prepared, {}, 0) - 0.05, 2 * (series_seconds({0.01}, {}, 0) - 0.05), 1e-9);
+  EXPECT_NEAR(seconds_of(prepared, twice, 1), 1, 0.06);
+  EXPECT_NEAR(seconds_of(prepared, {}, 0) - 0.05, 2 * (seconds_of({0.01}, {}, 0) - 0.05), 1e-9);
 }
 
 TEST(SeriesEstimate, WaitsForAnIntervalAsNarrowAsTheRuleWants) {
   SamplingRule wide;
   wide.confidence_width = 0.05;
-  EXPECT_LT(series_seconds({0.01}, wide, kSpread), 0.5 * series_seconds({0.01}, {}, kSpread));
+  EXPECT_LT(seconds_of({0.01}, wide, kSpread), 0.5 * seconds_of({0.01}, {}, kSpread));
 }
 
 TEST(SeriesEstimate, BatchesShortRuns) {
   // Samples of 1 ms at least, however short a run is.
-  EXPECT_NEAR(series_seconds({1e-6}, {}, 0), 0.05 + 10 * (1e-3 + 3e-4), 1e-4);
-  EXPECT_GT(series_seconds({0}, {}, 0), 0);
+  EXPECT_NEAR(seconds_of({1e-6}, {}, 0), 0.05 + 10 * (1e-3 + 3e-4), 1e-4);
+  EXPECT_GT(seconds_of({0}, {}, 0), 0);
 }
 
 TEST(RunSeconds, FollowFromThePlanAndTheCeilings) {
@@ -219,10 +236,8 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   EXPECT_EQ(pace.ceilings.fma_flops, 6e11) << "the better of two";
   const auto n = static_cast<double>(file.records[0].time->full.statistics.n);
   EXPECT_NEAR(pace.spread, 0.1 * std::sqrt(n) / (1.96 * 1.2533), 1e-9) << "from intervals of 10% to a side";
-  const double first = run_seconds(file.records[0].key, file.records[0].operations,
-                                   {file.records[0].ceilings, 0, 1}),
-               second = run_seconds(file.records[1].key, file.records[1].operations,
-                                    {file.records[1].ceilings, 0, 1});
+  const double first = run_seconds(file.records[0].key, file.records[0].operations, {pace.ceilings, 0, 1}),
+               second = run_seconds(file.records[1].key, file.records[1].operations, {pace.ceilings, 0, 1});
   EXPECT_NEAR(pace.times_predicted, (0.01 / first + 0.02 / second) / 2, 1e-9);
   EXPECT_EQ(pace.retaken, 3.0 / (2 * file.records[0].time->full.statistics.n));
 }

@@ -148,8 +148,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.has_time() ? cell(r.samples) : Cell{}; }},
     {"disturbed", "",
      "Of a measured row: samples of the step, of its parts and of one GPU's step that lost time to other "
-     "programs on some rank, or before which its GPU's clock was low, and did so again when they were taken "
-     "once more.",
+     "programs on some rank, or before which a rank's GPU was used by others or had a low or held-down clock, "
+     "and again when they were taken once more.",
      [](const R& r) { return r.has_time() ? cell(r.disturbed) : Cell{}; }},
     {"outcome", "", "good, refused or wrong.", [](const R& r) { return cell(r.outcome); }},
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
