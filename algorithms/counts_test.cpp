@@ -93,7 +93,9 @@ void expect_counts_of_what_runs(const Algorithm& algorithm, const Case& one, Dev
   const Tally done = tally_of(*plan, one.problem, device);
   EXPECT_DOUBLE_EQ(count->product_flops, done.product_flops);
   EXPECT_DOUBLE_EQ(count->transform_flops, done.transform_flops);
-  if (device.info().kind != DeviceKind::cpu) EXPECT_DOUBLE_EQ(count->cached_bytes, done.staged_bytes);
+  if (device.info().kind != DeviceKind::cpu) {
+    EXPECT_DOUBLE_EQ(count->cached_bytes, done.staged_bytes);
+  }
 }
 
 class Counts : public ::testing::TestWithParam<std::string> {};
