@@ -50,9 +50,9 @@ class SlowRuns final : public Algorithm {
 
 TEST(WithOne, ChoosesByTheShortestOfThreeRuns) {
   Registry registry;
-  registry.add(std::make_unique<SlowRuns>("steady.cpu", [](int) { return 5e-3; }));
+  registry.add(std::make_unique<SlowRuns>("steady.cpu", [](int) { return 20e-3; }));
   // Run 0 is checked, and run 1 the first that is timed.
-  registry.add(std::make_unique<SlowRuns>("late.cpu", [](int run) { return run == 1 ? 50e-3 : 0; }));
+  registry.add(std::make_unique<SlowRuns>("late.cpu", [](int run) { return run == 1 ? 80e-3 : 0; }));
   CpuDevice device;
   TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
   const auto queue = device.make_queue();
