@@ -47,7 +47,7 @@ double seconds_of_awake_burst(const Wake& wake, const Burst& burst, const Now& n
 
 // The rate is the slowest thread's times their number, the median of three bursts. The latency is from the
 // fastest of three turns of a line round all threads; a turn ends after 0.2 ms where a thread has no core at
-// all. About 70 us for two threads.
+// all. About 50 us for two threads.
 CoreReading read_cores();
 
 }  // namespace convscope

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/scripted_plan.hpp"
 
@@ -118,27 +119,16 @@ TEST(MeasureGroup, KnowsNoClockWhereTheDeviceTellsNone) {
 }
 
 // A device with a state: every question costs time on a GPU's host.
-class WatchedDevice final : public Device {
+class WatchedDevice final : public testing::ForwardingDevice {
  public:
-  explicit WatchedDevice(Device& cpu) : cpu_(cpu) {}
+  using ForwardingDevice::ForwardingDevice;
   int questions = 0;
   std::function<bool(int question)> is_held_down = [](int) { return false; };
 
-  const DeviceInfo& info() const override { return cpu_.info(); }
-  std::unique_ptr<Queue> make_queue() override { return cpu_.make_queue(); }
-  void* allocate(size_t bytes) override { return cpu_.allocate(bytes); }
-  void release(void* data) noexcept override { cpu_.release(data); }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    cpu_.copy_to_device(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override { cpu_.copy_to_host(to, from, bytes); }
   DeviceState state() override {
     ++questions;
     return {1700, 100.0 + questions, 60.0, questions > 20 ? "power cap" : "", is_held_down(questions)};
   }
-
- private:
-  Device& cpu_;
 };
 
 TEST(MeasureGroup, AsksADeviceForItsStateOnceASample) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "algorithms/catalog.hpp"
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/ranking/contest.hpp"
 #include "bench/ranking/ranking.hpp"
@@ -37,31 +38,23 @@ std::string label(const ::testing::TestParamInfo<Kept>& kept) {
 }
 
 // The emulator with what plans ask of a GPU besides its kind: multiprocessors and L2.
-class SizedEmulator final : public Device {
+class SizedEmulator final : public testing::ForwardingDevice {
  public:
-  explicit SizedEmulator(const DeviceInfo& of) : info_(emulator_.info()) {
+  SizedEmulator(EmulatorDevice& emulator, const DeviceInfo& of)
+      : ForwardingDevice(emulator), info_(emulator.info()) {
     info_.cores = of.cores;
     info_.llc_bytes = of.llc_bytes;
   }
   const DeviceInfo& info() const override { return info_; }
-  std::unique_ptr<Queue> make_queue() override { return emulator_.make_queue(); }
-  void* allocate(size_t bytes) override { return emulator_.allocate(bytes); }
-  void release(void* data) noexcept override { emulator_.release(data); }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    emulator_.copy_to_device(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override {
-    emulator_.copy_to_host(to, from, bytes);
-  }
 
  private:
-  EmulatorDevice emulator_;
   DeviceInfo info_;
 };
 
 // With the counts of the plans as they are now, and without those that cannot be chosen.
 std::vector<ResultRecord> planned_again(std::vector<ResultRecord> records, const Registry& registry) {
-  SizedEmulator device(records.front().device);
+  EmulatorDevice emulator;
+  SizedEmulator device(emulator, records.front().device);
   std::erase_if(records, [&](ResultRecord& record) {
     const Algorithm* algorithm = registry.find(record.key.algorithm);
     if (!counts_are_known(record.algorithm)) return false;  // a library's

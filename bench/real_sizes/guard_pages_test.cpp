@@ -112,7 +112,7 @@ std::string run_apart(const Case& what, Plan& plan, GuardedMemory& memory, Watch
   return length > 0 ? std::string(text, static_cast<size_t>(length)) : "status " + std::to_string(status);
 }
 
-class GuardPages : public testing::Test {
+class GuardPages : public ::testing::Test {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -194,7 +194,7 @@ TEST_F(GuardPages, AWriteToATensorThatIsReadFaults) {
         catch_faults();
         static_cast<volatile char*>(data)[0] = 1;
       },
-      testing::ExitedWithCode(1), "may only be read");
+      ::testing::ExitedWithCode(1), "may only be read");
   memory_.release(data);
 }
 

@@ -17,7 +17,7 @@
 namespace convscope::real_sizes {
 namespace {
 
-class PredictedError : public testing::TestWithParam<DeviceKind> {
+class PredictedError : public ::testing::TestWithParam<DeviceKind> {
  protected:
   PredictedError() {
     register_all(registry_);
@@ -65,10 +65,10 @@ TEST_P(PredictedError, OfEveryShippedLayerIsBelowItsPartOfTheGate) {
     EXPECT_EQ(of_variant.silent, 0u) << variant << ": plans that do not say how long their sums are";
   }
   for (const Algorithm* algorithm : own_algorithms(registry_, GetParam()))
-    EXPECT_THAT(worst, testing::Contains(testing::Key(testing::StartsWith(algorithm->info().id))));
+    EXPECT_THAT(worst, ::testing::Contains(::testing::Key(::testing::StartsWith(algorithm->info().id))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, PredictedError, testing::Values(DeviceKind::cpu, DeviceKind::cuda),
+INSTANTIATE_TEST_SUITE_P(Devices, PredictedError, ::testing::Values(DeviceKind::cpu, DeviceKind::cuda),
                          [](const auto& suite) { return std::string(name(suite.param)); });
 
 }  // namespace

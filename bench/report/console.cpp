@@ -60,7 +60,7 @@ std::vector<std::string> untimed_cells(const ResultRecord& record) {
   return {all[0], all[5], all[6]};
 }
 
-// One line a distinct refusal: the algorithms that share it, its code and sentence.
+// A note for each distinct refusal: the algorithms that share it, its code and sentence.
 void print_reasons(std::ostream& out, const std::vector<const ResultRecord*>& records, const Look& look,
                    std::string_view paint) {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines;

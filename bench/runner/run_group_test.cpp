@@ -12,6 +12,7 @@
 
 #include "bench/device/cpu/cpu_device.hpp"
 #include "bench/device/device_error.hpp"
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/runner/test_algorithms.hpp"
 #include "bench/runner/test_runs.hpp"
@@ -183,28 +184,23 @@ TEST_F(RunGroup, ForeseesTheCopiesThatVerificationMakes) {
 }
 
 // The CPU, of which `usable` bytes of memory can be allocated, though memory_bytes says that there are more.
-class NearlyFullDevice final : public Device {
+class NearlyFullDevice final : public testing::ForwardingDevice {
  public:
-  NearlyFullDevice(Device& cpu, int64_t usable) : cpu_(cpu), info_(cpu.info()), usable_(usable) {
+  NearlyFullDevice(Device& cpu, int64_t usable) : ForwardingDevice(cpu), info_(cpu.info()), usable_(usable) {
     info_.memory_bytes = 64 * usable;
   }
 
   const DeviceInfo& info() const override { return info_; }
-  std::unique_ptr<Queue> make_queue() override { return cpu_.make_queue(); }
   void* allocate(size_t bytes) override {
     if (static_cast<int64_t>(bytes) > usable_bytes()) throw std::bad_alloc();
-    void* data = cpu_.allocate(bytes);
+    void* data = ForwardingDevice::allocate(bytes);
     held_[data] = static_cast<int64_t>(bytes);
     return data;
   }
   void release(void* data) noexcept override {
     held_.erase(data);
-    cpu_.release(data);
+    ForwardingDevice::release(data);
   }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    cpu_.copy_to_device(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override { cpu_.copy_to_host(to, from, bytes); }
   int64_t usable_bytes() override {
     int64_t left = usable_;
     for (const auto& [data, bytes] : held_) left -= bytes;
@@ -212,7 +208,6 @@ class NearlyFullDevice final : public Device {
   }
 
  private:
-  Device& cpu_;
   DeviceInfo info_;
   int64_t usable_;
   std::map<void*, int64_t> held_;

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/parallel/allreduce/threads_communicator_test.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
@@ -11,20 +12,10 @@
 namespace convscope {
 namespace {
 
-// The emulator as a GPU that other programs may use.
-class SharedGpu final : public Device {
+// A GPU that other programs may use.
+class SharedGpu final : public testing::ForwardingDevice {
  public:
-  explicit SharedGpu(bool is_shared) : is_shared_(is_shared) {}
-  const DeviceInfo& info() const override { return emulator_.info(); }
-  std::unique_ptr<Queue> make_queue() override { return emulator_.make_queue(); }
-  void* allocate(size_t bytes) override { return emulator_.allocate(bytes); }
-  void release(void* data) noexcept override { emulator_.release(data); }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    emulator_.copy_to_device(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override {
-    emulator_.copy_to_host(to, from, bytes);
-  }
+  SharedGpu(Device& device, bool is_shared) : ForwardingDevice(device), is_shared_(is_shared) {}
   DeviceState state() override {
     DeviceState state;
     if (is_shared_) state.others = OthersUse{0.5, "python (pid 4242) 50%"};
@@ -32,14 +23,14 @@ class SharedGpu final : public Device {
   }
 
  private:
-  EmulatorDevice emulator_;
   bool is_shared_;
 };
 
 TEST(SumsOnGpus, TakesASampleAgainOnAllRanksWhereOtherProgramsUseTheGpuOfOne) {
   for (const bool is_shared : {false, true})
     run_ranks(2, [&](Fabric& fabric) {
-      SharedGpu gpu(is_shared && fabric.rank() == 1);
+      EmulatorDevice emulator;
+      SharedGpu gpu(emulator, is_shared && fabric.rank() == 1);
       const auto queue = gpu.make_queue();
       ThreadsCommunicator communicator(fabric, gpu, ThreadsCommunicator::Fault::none);
       const auto sums = sums_on_gpus(fabric, gpu, {communicator, *queue});

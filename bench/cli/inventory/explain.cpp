@@ -151,7 +151,7 @@ void print_problem(std::ostream& out, const ConvProblem& p, const ExplainOptions
   out << '\n';
 }
 
-// One line for neighbours that are refused by the same sentence.
+// A note for neighbours that are refused by the same sentence.
 void print_refusals(std::ostream& out, const std::vector<Explanation>& all, const Look& look) {
   std::vector<std::string> ids;
   std::string common;
