@@ -4,7 +4,12 @@
 #include <cstdint>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
+#else
+#include <vector>
+
+#include "bench/device/cpu/cpu_device.hpp"
 #endif
 
 namespace convscope {
@@ -12,19 +17,41 @@ namespace {
 
 constexpr int64_t kLine = 64;
 
+#if defined(__x86_64__)
+
+bool has_clflushopt() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  constexpr unsigned kExtendedFeatures = 7, kClflushopt = 1U << 23;
+  return __get_cpuid_count(kExtendedFeatures, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kClflushopt) != 0;
+}
+
+// Its flushes are not ordered among themselves: a tenth of clflush's time.
+__attribute__((target("clflushopt"))) void flush_unordered(std::span<const std::byte> memory) {
+  // GCC's header wants a pointer through which one may write, though nothing is written.
+  auto* const begin = const_cast<std::byte*>(memory.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  for (size_t at = 0; at < memory.size(); at += kLine) _mm_clflushopt(begin + at);
+}
+
+void flush_in_order(std::span<const std::byte> memory) {
+  for (size_t at = 0; at < memory.size(); at += kLine) _mm_clflush(memory.data() + at);
+}
+
+#endif
+
 }  // namespace
 
 #if defined(__x86_64__)
 
-CacheEviction::CacheEviction(Device&) {}
-
-void CacheEviction::evict(std::span<const std::span<const std::byte>> memory) {
-  for (const std::span<const std::byte>& part : memory) {
-    const auto lines = static_cast<int64_t>((part.size() + kLine - 1) / kLine);
+void evict_from_caches(std::span<const std::span<const std::byte>> memory) {
+  static const auto flush = has_clflushopt() ? flush_unordered : flush_in_order;
+  constexpr int64_t kPart = 64 * kLine;
+  for (const std::span<const std::byte>& range : memory) {
+    const auto bytes = static_cast<int64_t>(range.size());
 #pragma omp parallel
     {
 #pragma omp for schedule(static)
-      for (int64_t line = 0; line < lines; ++line) _mm_clflush(part.data() + line * kLine);
+      for (int64_t at = 0; at < bytes; at += kPart)
+        flush(range.subspan(static_cast<size_t>(at), static_cast<size_t>(std::min(kPart, bytes - at))));
       _mm_mfence();  // of each thread: its flushes are done
     }
   }
@@ -32,15 +59,14 @@ void CacheEviction::evict(std::span<const std::span<const std::byte>> memory) {
 
 #else
 
-CacheEviction::CacheEviction(Device& device)
-    : instead_(device, static_cast<size_t>(
-                           std::min(2 * device.info().llc_bytes, device.info().memory_bytes / 4) + kLine)) {
-  std::fill_n(instead_.as<char>(), instead_.bytes(), char{1});
-}
-
-void CacheEviction::evict(std::span<const std::span<const std::byte>>) {
-  const volatile char* const bytes = instead_.as<char>();
-  const auto count = static_cast<int64_t>(instead_.bytes());
+void evict_from_caches(std::span<const std::span<const std::byte>>) {
+  static const std::vector<char> other = [] {
+    const DeviceInfo cpu = describe_cpu();
+    return std::vector<char>(static_cast<size_t>(std::min(2 * cpu.llc_bytes, cpu.memory_bytes / 4) + kLine),
+                             char{1});
+  }();
+  const volatile char* const bytes = other.data();
+  const auto count = static_cast<int64_t>(other.size());
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < count; i += kLine) (void)bytes[i];
 }

@@ -159,6 +159,7 @@ MeasureResult Group::result(size_t candidate) {
   result.time = measurement_of(series_, candidate);
   result.time.warmup_runs = warm_ups_[candidate].runs;
   result.time.tensor_copies = sampler_.tensor_copies();
+  result.time.workspace_evicted = sampler_.evicts_workspaces();
   result.health =
       health_of(series_, candidate, sampler_.clocks(), sampler_.cores(), [this] { return other_programs(); });
   return result;
@@ -201,6 +202,7 @@ void adapt_to_gpu(MeasureOptions& options) {
   options.clock_mhz = nullptr;
   options.read_cores = nullptr;
   options.read_threads = nullptr;
+  options.evict = nullptr;
 }
 
 GroupMeasurement measure_group(const ConvProblem& problem, std::span<const MeasureCandidate> candidates,

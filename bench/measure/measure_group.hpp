@@ -14,6 +14,7 @@
 #include "bench/core/problem.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device.hpp"
+#include "bench/measure/cache_eviction.hpp"
 #include "bench/measure/health.hpp"
 #include "bench/measure/lost_time.hpp"
 #include "bench/measure/other_programs.hpp"
@@ -37,6 +38,8 @@ struct MeasureOptions {
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;
   std::function<CoreReading()> read_cores = convscope::read_cores;  // likewise; null: cores are not watched
   std::function<ThreadReading()> read_threads = convscope::read_threads;  // likewise; null: not watched
+  // Likewise; null: workspaces stay in the caches as far as the runs before have left them there.
+  std::function<void(std::span<const std::span<const std::byte>>)> evict = evict_from_caches;
   // Who to name where other programs disturbed a record; tests have another one.
   std::function<std::vector<BusyProgram>()> other_programs = [] { return busy_programs(0.2); };
   CoreReading known_cores;  // the ceilings, where they are known
@@ -45,7 +48,8 @@ struct MeasureOptions {
 };
 
 // For a GPU: runs of 50 us and more are timed one by one, since events are precise enough; shorter ones in
-// batches that its queue of launches holds. The clock is the driver's. Cores and threads are not watched.
+// batches that its queue of launches holds. The clock is the driver's. Cores and threads are not watched, and
+// workspaces stay in L2.
 void adapt_to_gpu(MeasureOptions& options);
 
 struct MeasureCandidate {

@@ -97,6 +97,52 @@ TEST(MeasureGroup, RotatesCopiesAsTheCacheStateSays) {
   }
 }
 
+TEST(MeasureGroup, EvictsTheWorkspaceBeforeEachRunWhereTensorsAreColdTheClockStopped) {
+  for (CacheState cache : kCacheStates) {
+    Bench bench;
+    bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
+    bench.options.cache = cache;
+    ScriptedPlan plan;
+    plan.product = 0x1p-13;  // nine iterations a sample
+    int evictions = 0;
+    bench.options.evict = [&](std::span<const std::span<const std::byte>> memory) {
+      ASSERT_EQ(memory.size(), 1);
+      EXPECT_EQ(memory[0].data(), bench.workspace.data());
+      EXPECT_EQ(memory[0].size(), bench.workspace.bytes());
+      bench.queue.pass(1);  // seen in the samples, if they held it
+      ++evictions;
+    };
+    const Measurement time = bench.measure({&plan}).results.at(0).time;
+    EXPECT_EQ(evictions, cache == CacheState::hot ? 0 : plan.runs) << name(cache);
+    EXPECT_EQ(time.workspace_evicted, cache != CacheState::hot) << name(cache);
+    EXPECT_THAT(time.full.samples, Each(0x1p-13)) << name(cache);
+  }
+}
+
+TEST(MeasureGroup, RunsOnceUntimedBeforeEachSampleWhereTensorsStayInTheCaches) {
+  for (CacheState cache : kCacheStates) {
+    Bench bench;
+    bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
+    bench.options.cache = cache;
+    ScriptedPlan plan;
+    const auto samples = bench.measure({&plan}).results.at(0).time.full.samples.size();
+    EXPECT_EQ(plan.untimed_runs, cache == CacheState::cold ? 0 : samples) << name(cache);
+    EXPECT_EQ(plan.runs, 3 + samples) << name(cache);
+  }
+}
+
+TEST(MeasureGroup, LeavesWorkspacesAsTheyAreWhereTheDeviceHasNoMeansToEvictThem) {
+  Bench bench;
+  bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
+  bench.options.cache = CacheState::cold;
+  bench.options.evict = nullptr;
+  ScriptedPlan plan;
+  EXPECT_FALSE(bench.measure({&plan}).results.at(0).time.workspace_evicted);
+  MeasureOptions gpu;
+  adapt_to_gpu(gpu);
+  EXPECT_EQ(gpu.evict, nullptr);
+}
+
 TEST(MeasureGroup, InterleavesCandidatesAndTellsTheObserver) {
   Bench bench;
   ScriptedPlan a, b, c;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/health.hpp"
@@ -16,6 +17,15 @@ constexpr double kLongRunSeconds = 0.05;
 // Time limits of one candidate that a group may spend on waiting for better placed threads, and as many on a
 // device without other programs.
 constexpr double kLimitsForWaiting = 5;
+
+void add(const Timing& one, Timing& all) {
+  all.seconds += one.seconds;
+  for (size_t phase = 0; phase < kPhaseCount; ++phase)
+    if (const auto& seconds = one.phase_seconds[phase])
+      all.phase_seconds[phase] = all.phase_seconds[phase].value_or(0) + *seconds;
+  if (one.held) all.held = all.held.value_or(true) && *one.held;
+  all.operations += one.operations;
+}
 
 }  // namespace
 
@@ -47,18 +57,30 @@ DeviceState Sampler::read_state() {
 
 // Without `prepares`, on the workspace that the warm-up prepared: it is the candidate's own, and every copy
 // of the filter is equal.
-Timing Sampler::run(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
-  queue_.begin_timing();
-  for (int64_t i = 0; i < iterations; ++i) {
-    const ConvArgs args = copies_.next(candidate.workspace->data());
-    if (prepares) {
-      queue_.phase(Phase::prepare);
-      candidate.plan->prepare(args, queue_);
-      queue_.end_phase();
-    }
-    candidate.plan->run(args, queue_);
+void Sampler::run_once(const MeasureCandidate& candidate, bool prepares) {
+  const ConvArgs args = copies_.next(candidate.workspace->data());
+  if (prepares) {
+    queue_.phase(Phase::prepare);
+    candidate.plan->prepare(args, queue_);
+    queue_.end_phase();
   }
-  return queue_.end_timing();
+  candidate.plan->run(args, queue_);
+}
+
+Timing Sampler::run(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
+  const int64_t together = evicts_workspaces() ? 1 : iterations;
+  Timing all;
+  for (int64_t done = 0; done < iterations; done += together) {
+    if (evicts_workspaces()) {
+      const Buffer& workspace = *candidate.workspace;
+      const std::span memory(workspace.as<const std::byte>(), workspace.bytes());
+      options_.evict(std::span(&memory, 1));
+    }
+    queue_.begin_timing();
+    for (int64_t i = 0; i < together; ++i) run_once(candidate, prepares);
+    add(queue_.end_timing(), all);
+  }
+  return all;
 }
 
 // The first run is not held back: it loads kernels and whatever a library loads.
@@ -100,6 +122,7 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
+  if (options_.cache != CacheState::cold) run_once(candidate, prepares);  // another candidate ran before
   std::optional<ThreadReading> threads;
   if (options_.read_threads) threads = options_.read_threads();
   const Timing timing = run(candidate, iterations, prepares);

@@ -38,20 +38,23 @@ class Sampler {
   // than the queue can hold back together.
   int64_t iterations_after(const WarmUp& warm_up) const;
 
-  // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly placed
-  // or other programs use the device.
+  // One sample of so many runs, in the hot states after an untimed one. Waits first, within
+  // core_patience_seconds, while the threads are badly placed or other programs use the device.
   Sample take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations);
 
   // Spent on waiting for better placed threads and for other programs on the device so far; not charged to
   // any candidate's time limit.
   double waited_seconds() const { return cores_.waited_seconds() + watch_.waited_seconds(); }
   int64_t tensor_copies() const { return copies_.count(); }
+  bool evicts_workspaces() const { return options_.evict && options_.cache != CacheState::hot; }
   const ClockWatch& clocks() const { return clocks_; }
   const CoreWatch& cores() const { return cores_; }
 
  private:
   DeviceState read_state();
+  // The clock stands still while the workspace is evicted.
   Timing run(const MeasureCandidate& candidate, int64_t iterations, bool prepares);
+  void run_once(const MeasureCandidate& candidate, bool prepares);
   void judge(Sample& sample, const std::optional<CoreReading>& before);
 
   Device& device_;

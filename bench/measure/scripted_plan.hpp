@@ -33,6 +33,7 @@ class ScriptedQueue final : public Queue {
   std::optional<int64_t> max_held_operations() const override { return most_held; }
   void begin_timing() override {
     timing_ = {};
+    is_timing_ = true;
     if (most_held) timing_.held = holds_back_;
     current_.reset();
   }
@@ -50,7 +51,11 @@ class ScriptedQueue final : public Queue {
     const std::vector<double>& laps = timing_.lap_seconds;
     timing_.lap_seconds.push_back(timing_.seconds - std::accumulate(laps.begin(), laps.end(), 0.0));
   }
-  Timing end_timing() override { return timing_; }
+  Timing end_timing() override {
+    is_timing_ = false;
+    return timing_;
+  }
+  bool is_timing() const { return is_timing_; }
   void pass(double seconds) {
     timing_.seconds += seconds;
     if (!current_) return;
@@ -62,6 +67,7 @@ class ScriptedQueue final : public Queue {
   Timing timing_;
   std::optional<Phase> current_;
   bool marks_ = true;
+  bool is_timing_ = false;
   bool holds_back_ = true;
 };
 
@@ -74,23 +80,30 @@ struct ScriptedPlan final : Plan {
   int loses_at = 0;   // this run loses the device
   int stalls_at = 0;  // this run takes a second more
   int64_t operations = 0;
-  int runs = 0, prepares = 0;
+  int runs = 0, prepares = 0;  // timed ones
+  int untimed_runs = 0;
   int held_runs = 0;
   bool first_run_was_held = false;
   std::set<void*> inputs, filters, outputs;
 
   bool has_prepare() const override { return preparing > 0; }
   void prepare(const ConvArgs&, Queue& queue) override {
+    auto& clock = static_cast<ScriptedQueue&>(queue);
+    if (!clock.is_timing()) return;
     ++prepares;
-    static_cast<ScriptedQueue&>(queue).pass(preparing);
+    clock.pass(preparing);
   }
   void run(const ConvArgs& args, Queue& queue) override {
+    auto& clock = static_cast<ScriptedQueue&>(queue);
+    if (!clock.is_timing()) {
+      ++untimed_runs;
+      return;
+    }
     if (++runs == fails_at) throw std::runtime_error("planted failure");
     if (runs == loses_at) throw DeviceLost("planted loss");
     inputs.insert(args.input);
     filters.insert(args.filter);
     outputs.insert(args.output);
-    auto& clock = static_cast<ScriptedQueue&>(queue);
     if (runs == 1) first_run_was_held = clock.is_held();
     held_runs += clock.is_held();
     clock.enqueue(operations);

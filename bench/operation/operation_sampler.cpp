@@ -15,10 +15,7 @@ namespace {
 class CpuSampler final : public OperationSampler {
  public:
   CpuSampler(Device& device, Queue& queue, const OperationOptions& options)
-      : device_(device),
-        queue_(queue),
-        eviction_(device),
-        quiet_(options.known_cores, options.core_patience_seconds) {}
+      : device_(device), queue_(queue), quiet_(options.known_cores, options.core_patience_seconds) {}
 
   void begin(const OperationProblem& problem, const BySlot<float>& data,
              std::span<OperationPlan* const> plans) override {
@@ -52,12 +49,11 @@ class CpuSampler final : public OperationSampler {
     };
     for (Slot slot : kSlots) add(timed_->tensors[slot]);
     add(timed_->kept[plan]);
-    eviction_.evict(memory);
+    evict_from_caches(memory);
   }
 
   Device& device_;
   Queue& queue_;
-  CacheEviction eviction_;
   QuietSampler quiet_;
   OperationProblem problem_;
   std::optional<TimedPlans> timed_;

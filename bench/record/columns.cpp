@@ -145,6 +145,11 @@ constexpr Column kColumns[] = {
      of<&Measurement::rounds>},
     {"tensor_copies", "", "Copies of the tensors rotated through, so that each run finds them cold.",
      of<&Measurement::tensor_copies>},
+    {"workspace_evicted", "",
+     "Whether the workspace, prepared filters in it, was evicted from the caches before each run; else it "
+     "was "
+     "there as far as the runs before, of whatever candidate, had left it.",
+     of<&Measurement::workspace_evicted>},
     {"stop_reason", "",
      "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "
      "time_limit or, in older runs, noise_plateau.",

@@ -79,6 +79,7 @@ struct Measurement {
   int64_t warmup_runs = 0;    // those of the verification not counted
   int64_t rounds = 0;         // how often the group was visited until this candidate converged
   int64_t tensor_copies = 1;  // rotated through for a cold cache
+  bool workspace_evicted = false;  // before each run; else it was as the runs before had left it
   std::string stop_reason;  // "converged", "time_limit", "max_samples"; before schema 3 also "noise_plateau"
   std::optional<Series> repeat;  // --aa: the same candidate's second, independent series of `full`
 };

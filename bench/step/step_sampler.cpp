@@ -11,20 +11,21 @@ namespace {
 
 class CpuStepSampler final : public StepSampler {
  public:
-  CpuStepSampler(Device& device, const CoreReading& known_cores, double patience_seconds)
-      : eviction_(device), quiet_(known_cores, patience_seconds) {}
+  CpuStepSampler(const CoreReading& known_cores, double patience_seconds)
+      : quiet_(known_cores, patience_seconds) {}
 
   std::vector<double> take(const std::function<void()>& prepare,
                            const std::function<std::vector<double>()>& sample) override {
     return quiet_.take(prepare, sample);
   }
-  void evict(std::span<const std::span<const std::byte>> memory, Queue&) override { eviction_.evict(memory); }
+  void evict(std::span<const std::span<const std::byte>> memory, Queue&) override {
+    evict_from_caches(memory);
+  }
   std::optional<double> clock_mhz() override { return measured_clock_mhz(); }
   bool has_clock_between_tasks() const override { return true; }
   int64_t disturbed() const override { return quiet_.disturbed(); }
 
  private:
-  CacheEviction eviction_;
   QuietSampler quiet_;
 };
 
@@ -70,8 +71,7 @@ class GpuStepSampler final : public StepSampler {
 
 std::unique_ptr<StepSampler> make_step_sampler(Device& device, const CoreReading& known_cores,
                                                double seconds) {
-  if (device.info().kind == DeviceKind::cpu)
-    return std::make_unique<CpuStepSampler>(device, known_cores, seconds);
+  if (device.info().kind == DeviceKind::cpu) return std::make_unique<CpuStepSampler>(known_cores, seconds);
   return std::make_unique<GpuStepSampler>(device, seconds);
 }
 

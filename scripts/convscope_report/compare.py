@@ -46,8 +46,8 @@ VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
 # What makes two records of a candidate comparable; where it differs, the record is refused.
 CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
-# So does a class of machine that is known on both sides.
-MACHINE = "machine_class"
+# So is it by these where both sides know them.
+WHERE_KNOWN = ("machine_class", "workspace_evicted")
 # Where it differs the record is compared, since that may be the question, and says so.
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")
 # A candidate without its circumstances; `shape` is the problem without pass, math mode and layout.
@@ -136,7 +136,7 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     # The most alike first: older records do not know their machine's class.
     alike = [
         (columns, {key(record, columns): record for record in right})
-        for columns in (CANDIDATE, [name for name in CANDIDATE if name != MACHINE], LOOSE)
+        for columns in (CANDIDATE, [name for name in CANDIDATE if name != "machine_class"], LOOSE)
     ]
     used, found, only_a, contests = set(), [], [], defaultdict(list)
     for record in left:
@@ -291,8 +291,7 @@ def one(a: dict, b: dict) -> Comparison:
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
     unlike = [name for name in CIRCUMSTANCES if differ(a[name], b[name])]
-    if a[MACHINE] is not None and b[MACHINE] is not None and a[MACHINE] != b[MACHINE]:
-        unlike.append(MACHINE)
+    unlike += [name for name in WHERE_KNOWN if None not in (a[name], b[name]) and a[name] != b[name]]
     made.remarks = [f"{name} {shown(a[name])} against {shown(b[name])}" for name in unlike]
     if unlike:
         return made

@@ -66,6 +66,8 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
     } catch (const std::exception&) {
     }
   candidate.run_seconds = run_seconds(key, operations, at.pace);
+  candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
+  candidate.runs_untimed = key.cache != CacheState::cold;
   return candidate;
 }
 

@@ -21,8 +21,9 @@ namespace convscope {
 namespace {
 
 constexpr double kWorkerSeconds = 0.1;
-// Of the host, a byte: filling, copying and comparing tensors; filling a workspace; writing tensors' copies.
-constexpr double kCheckedByte = 1e-9, kWorkspaceByte = 3e-10, kCopiedByte = 2e-10;
+// Of the host, a byte: filling, copying and comparing tensors; filling a workspace; writing tensors' copies;
+// evicting.
+constexpr double kCheckedByte = 1e-9, kWorkspaceByte = 3e-10, kCopiedByte = 2e-10, kEvictedByte = 2.5e-11;
 // Multiply-adds in f64 that a core does a second, and those for sums and sample of a problem that is not
 // compared in full.
 constexpr double kReferenceRate = 1e9, kSampledMultiplyAdds = 1.5e8;
@@ -193,6 +194,11 @@ double run_seconds(const CaseKey& key, const std::optional<OperationCount>& oper
   return problem.nominal_flops() / device.convolution_flops / (device.rates_are_per_thread ? key.threads : 1);
 }
 
+double evict_seconds(const CaseKey& key, int64_t workspace_bytes) {
+  const bool evicts = key.device == DeviceKind::cpu && key.cache != CacheState::hot;
+  return evicts ? kEvictedByte * static_cast<double>(workspace_bytes) : 0;
+}
+
 SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
                                double retaken) {
   const MeasureOptions options;
@@ -201,7 +207,8 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRu
   const double runs = run >= options.batch_below_seconds ? 1 : std::ceil(options.min_sample_seconds / run);
   const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
   const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
-  const double sample = runs * run + kReadingSeconds;
+  const double sample =
+      runs * (run + candidate.evict_seconds) + (candidate.runs_untimed ? run : 0) + kReadingSeconds;
   const OneSeries one = one_series(sample, each, rule, spread);
   const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));
   return {warm_up.seconds + series * (one.seconds + again * sample), series * again};

@@ -35,11 +35,16 @@ struct PacedCandidate {
   bool has_prepare = false;
   bool exact_on_integers = false;  // it is verified on two kinds of data
   bool is_timed = true;            // false: of the reference
+  double evict_seconds = 0;        // before each run
+  bool runs_untimed = false;       // once before each sample
 };
 
 // One run. `operations`: the plan's; of one that does not say what it does, or of a device that was not asked
 // for plans, the direct method's. By the kind's rate for convolutions where no ceiling is known.
 double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace);
+
+// Before each run of a candidate; 0 where workspaces stay in the caches.
+double evict_seconds(const CaseKey& key, int64_t workspace_bytes);
 
 // Of one group, by stage.
 struct StageSeconds {

@@ -127,6 +127,30 @@ TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
   EXPECT_NEAR(seconds_of({0.01}, {}, 0), 5 * 0.01 + 10 * sample, 1e-9) << "five runs are 50 ms of warm-up";
 }
 
+TEST(SeriesEstimate, EvictsTheWorkspaceBeforeEachRunAndRunsUntimedBeforeEachSample) {
+  PacedCandidate candidate{0.0005};  // two a sample
+  const double plain = seconds_of(candidate, {}, 0);
+  candidate.evict_seconds = 0.0001;
+  EXPECT_NEAR(seconds_of(candidate, {}, 0), plain + 10 * 2 * 0.0001, 1e-9);
+  candidate.evict_seconds = 0;
+  candidate.runs_untimed = true;
+  EXPECT_NEAR(seconds_of(candidate, {}, 0), plain + 10 * 0.0005, 1e-9);
+}
+
+TEST(RunEstimate, EvictsWorkspacesOfCpusWhereTheyAreCold) {
+  CaseKey key = measured("", 1).key;
+  const double of_a_megabyte = evict_seconds(key, 1 << 20);
+  EXPECT_GT(of_a_megabyte, 0);
+  EXPECT_DOUBLE_EQ(evict_seconds(key, 3 << 20), 3 * of_a_megabyte);
+  key.cache = CacheState::weights_cold;
+  EXPECT_EQ(evict_seconds(key, 1 << 20), of_a_megabyte);
+  key.cache = CacheState::hot;
+  EXPECT_EQ(evict_seconds(key, 1 << 20), 0);
+  key.cache = CacheState::cold;
+  key.device = DeviceKind::cuda;
+  EXPECT_EQ(evict_seconds(key, 1 << 20), 0);
+}
+
 TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDidWithinWhatASeriesIsGranted) {
   const double sample = 0.01 + 3e-4;
   EXPECT_NEAR(seconds_of({0.01}, {}, 0, 0.5), 5 * 0.01 + 15 * sample, 1e-9);
