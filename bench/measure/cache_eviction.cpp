@@ -45,7 +45,11 @@ void flush_in_order(std::span<const std::byte> memory) {
 void evict_from_caches(std::span<const std::span<const std::byte>> memory) {
   static const auto flush = has_clflushopt() ? flush_unordered : flush_in_order;
   constexpr int64_t kPart = 64 * kLine;
-  for (const std::span<const std::byte>& range : memory) {
+  for (std::span<const std::byte> range : memory) {
+    if (range.empty()) continue;
+    // From the beginning of a line on, so that the last one is among those flushed.
+    const size_t before = reinterpret_cast<uintptr_t>(range.data()) % kLine;
+    range = {range.data() - before, range.size() + before};
     const auto bytes = static_cast<int64_t>(range.size());
 #pragma omp parallel
     {

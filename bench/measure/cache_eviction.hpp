@@ -6,8 +6,15 @@
 
 namespace convscope {
 
-// Drops all lines of this memory, dirty ones after they are written back, on all OpenMP threads. Processors
-// without an instruction for it read twice their last-level cache, at most a quarter of the memory, instead.
+// Whether the processor can drop single lines; elsewhere everything is evicted.
+#if defined(__x86_64__)
+inline constexpr bool kEvictsRanges = true;
+#else
+inline constexpr bool kEvictsRanges = false;
+#endif
+
+// Drops all lines of this memory, dirty ones after they are written back, on all OpenMP threads. Where single
+// lines cannot be dropped it reads twice the last-level cache, at most a quarter of the memory, instead.
 void evict_from_caches(std::span<const std::span<const std::byte>> memory);
 
 }  // namespace convscope

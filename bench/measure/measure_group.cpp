@@ -159,7 +159,7 @@ MeasureResult Group::result(size_t candidate) {
   result.time = measurement_of(series_, candidate);
   result.time.warmup_runs = warm_ups_[candidate].runs;
   result.time.tensor_copies = sampler_.tensor_copies();
-  result.time.workspace_evicted = sampler_.evicts_workspaces();
+  result.time.protocol = kProtocol;
   result.health =
       health_of(series_, candidate, sampler_.clocks(), sampler_.cores(), [this] { return other_programs(); });
   return result;

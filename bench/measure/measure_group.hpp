@@ -38,8 +38,9 @@ struct MeasureOptions {
   std::function<std::optional<double>()> clock_mhz = measured_clock_mhz;
   std::function<CoreReading()> read_cores = convscope::read_cores;  // likewise; null: cores are not watched
   std::function<ThreadReading()> read_threads = convscope::read_threads;  // likewise; null: not watched
-  // Likewise; null: workspaces stay in the caches as far as the runs before have left them there.
-  std::function<void(std::span<const std::span<const std::byte>>)> evict = evict_from_caches;
+  // Likewise; null where single ranges cannot be evicted.
+  std::function<void(std::span<const std::span<const std::byte>>)> evict =
+      kEvictsRanges ? evict_from_caches : nullptr;
   // Who to name where other programs disturbed a record; tests have another one.
   std::function<std::vector<BusyProgram>()> other_programs = [] { return busy_programs(0.2); };
   CoreReading known_cores;  // the ceilings, where they are known
@@ -49,7 +50,7 @@ struct MeasureOptions {
 
 // For a GPU: runs of 50 us and more are timed one by one, since events are precise enough; shorter ones in
 // batches that its queue of launches holds. The clock is the driver's. Cores and threads are not watched, and
-// workspaces stay in L2.
+// nothing is evicted.
 void adapt_to_gpu(MeasureOptions& options);
 
 struct MeasureCandidate {

@@ -97,50 +97,54 @@ TEST(MeasureGroup, RotatesCopiesAsTheCacheStateSays) {
   }
 }
 
-TEST(MeasureGroup, EvictsTheWorkspaceBeforeEachRunWhereTensorsAreColdTheClockStopped) {
+TEST(MeasureGroup, EvictsWhatMustBeColdAfterEachRunTheClockStopped) {
   for (CacheState cache : kCacheStates) {
     Bench bench;
     bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
     bench.options.cache = cache;
     ScriptedPlan plan;
     plan.product = 0x1p-13;  // nine iterations a sample
+    plan.preparing = 0x1p-14;
     int evictions = 0;
     bench.options.evict = [&](std::span<const std::span<const std::byte>> memory) {
-      ASSERT_EQ(memory.size(), 1);
-      EXPECT_EQ(memory[0].data(), bench.workspace.data());
-      EXPECT_EQ(memory[0].size(), bench.workspace.bytes());
+      EXPECT_EQ(++evictions, plan.runs) << "one after each";
       bench.queue.pass(1);  // seen in the samples, if they held it
-      ++evictions;
+      const ConvProblem& of = bench.problem;
+      std::vector<std::pair<const void*, int64_t>> expected{{bench.workspace.data(), bench.workspace.bytes()},
+                                                            {plan.last.filter, of.bytes(Role::filter)}};
+      if (cache == CacheState::cold) {
+        expected.emplace_back(plan.last.input, of.bytes(Role::input));
+        expected.emplace_back(plan.last.output, of.bytes(Role::output));
+      }
+      std::vector<std::pair<const void*, int64_t>> evicted;
+      for (const auto& range : memory) evicted.emplace_back(range.data(), range.size());
+      EXPECT_THAT(evicted, ::testing::UnorderedElementsAreArray(expected));
     };
     const Measurement time = bench.measure({&plan}).results.at(0).time;
     EXPECT_EQ(evictions, cache == CacheState::hot ? 0 : plan.runs) << name(cache);
-    EXPECT_EQ(time.workspace_evicted, cache != CacheState::hot) << name(cache);
-    EXPECT_THAT(time.full.samples, Each(0x1p-13)) << name(cache);
+    EXPECT_THAT(time.full.samples, Each(0x1p-13 + 0x1p-14)) << name(cache);
+    EXPECT_EQ(time.phase_seconds[static_cast<size_t>(Phase::prepare)], 0x1p-14) << name(cache);
+    EXPECT_EQ(time.protocol, kProtocol);
   }
 }
 
-TEST(MeasureGroup, RunsOnceUntimedBeforeEachSampleWhereTensorsStayInTheCaches) {
-  for (CacheState cache : kCacheStates) {
-    Bench bench;
-    bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
-    bench.options.cache = cache;
-    ScriptedPlan plan;
-    const auto samples = bench.measure({&plan}).results.at(0).time.full.samples.size();
-    EXPECT_EQ(plan.untimed_runs, cache == CacheState::cold ? 0 : samples) << name(cache);
-    EXPECT_EQ(plan.runs, 3 + samples) << name(cache);
-  }
-}
-
-TEST(MeasureGroup, LeavesWorkspacesAsTheyAreWhereTheDeviceHasNoMeansToEvictThem) {
-  Bench bench;
-  bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
-  bench.options.cache = CacheState::cold;
-  bench.options.evict = nullptr;
-  ScriptedPlan plan;
-  EXPECT_FALSE(bench.measure({&plan}).results.at(0).time.workspace_evicted);
-  MeasureOptions gpu;
-  adapt_to_gpu(gpu);
-  EXPECT_EQ(gpu.evict, nullptr);
+TEST(MeasureGroup, RunsUntimedRightBeforeEachSampleWhereAnotherCandidateWouldBeSeenInTheCaches) {
+  for (CacheState cache : kCacheStates)
+    for (const bool evicts : {true, false}) {
+      Bench bench;
+      bench.problem = parse_problem("n=1 c=64 hw=128 k=64 rs=1x1");  // 4 MiB a tensor
+      bench.options.cache = cache;
+      bench.options.evict = nullptr;
+      if (evicts) bench.options.evict = [](auto) {};
+      ScriptedPlan plan;
+      plan.preparing = 1.0 / 512;
+      const Measurement time = bench.measure({&plan}).results.at(0).time;
+      const bool untimed = !evicts || cache != CacheState::cold;
+      EXPECT_THAT(plan.calls,
+                  ::testing::MatchesRegex(untimed ? "pr pr pr ((PR pr )|(R r ))*" : "pr pr pr ((pr )|(r ))*"))
+          << name(cache);
+      EXPECT_EQ(plan.runs, 3 + time.full.samples.size() + time.inference->samples.size());
+    }
 }
 
 TEST(MeasureGroup, InterleavesCandidatesAndTellsTheObserver) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <vector>
 
 #include "bench/core/stopwatch.hpp"
 #include "bench/measure/health.hpp"
@@ -30,7 +31,8 @@ void add(const Timing& one, Timing& all) {
 }  // namespace
 
 Sampler::Sampler(const ConvProblem& problem, Device& device, Queue& queue, const MeasureOptions& options)
-    : device_(device),
+    : problem_(problem),
+      device_(device),
       queue_(queue),
       options_(options),
       copies_(problem, device, options.cache, options.seed),
@@ -57,7 +59,7 @@ DeviceState Sampler::read_state() {
 
 // Without `prepares`, on the workspace that the warm-up prepared: it is the candidate's own, and every copy
 // of the filter is equal.
-void Sampler::run_once(const MeasureCandidate& candidate, bool prepares) {
+ConvArgs Sampler::run(const MeasureCandidate& candidate, bool prepares) {
   const ConvArgs args = copies_.next(candidate.workspace->data());
   if (prepares) {
     queue_.phase(Phase::prepare);
@@ -65,22 +67,31 @@ void Sampler::run_once(const MeasureCandidate& candidate, bool prepares) {
     queue_.end_phase();
   }
   candidate.plan->run(args, queue_);
+  return args;
 }
 
-Timing Sampler::run(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
-  const int64_t together = evicts_workspaces() ? 1 : iterations;
+Timing Sampler::time(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
+  const int64_t together = evicts() ? 1 : iterations;
   Timing all;
   for (int64_t done = 0; done < iterations; done += together) {
-    if (evicts_workspaces()) {
-      const Buffer& workspace = *candidate.workspace;
-      const std::span memory(workspace.as<const std::byte>(), workspace.bytes());
-      options_.evict(std::span(&memory, 1));
-    }
+    ConvArgs args;
     queue_.begin_timing();
-    for (int64_t i = 0; i < together; ++i) run_once(candidate, prepares);
+    for (int64_t i = 0; i < together; ++i) args = run(candidate, prepares);
     add(queue_.end_timing(), all);
+    if (evicts()) evict(args, candidate.workspace->bytes());
   }
   return all;
+}
+
+// After a run rather than before one: what it wrote is written back on nobody's clock.
+void Sampler::evict(const ConvArgs& args, size_t workspace_bytes) {
+  std::vector<std::span<const std::byte>> memory{
+      {static_cast<const std::byte*>(args.workspace), workspace_bytes}};
+  for (Role role : kRoles)
+    if (options_.cache == CacheState::cold || role == Role::filter)
+      memory.emplace_back(static_cast<const std::byte*>(args.tensor(role)),
+                          static_cast<size_t>(problem_.bytes(role)));
+  options_.evict(memory);
 }
 
 // The first run is not held back: it loads kernels and whatever a library loads.
@@ -94,7 +105,7 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
   queue_.mark_phases(true);
   do {
     queue_.hold_back(result.runs > 0);
-    const Timing pilot = run(candidate, 1, candidate.plan->has_prepare());
+    const Timing pilot = time(candidate, 1, candidate.plan->has_prepare());
     // The fastest: what holds up one of them would make the samples too short.
     result.run_seconds = result.runs > 0 ? std::min(result.run_seconds, pilot.seconds) : pilot.seconds;
     result.operations = pilot.operations;
@@ -122,10 +133,10 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
-  if (options_.cache != CacheState::cold) run_once(candidate, prepares);  // another candidate ran before
+  if (runs_untimed()) run(candidate, prepares);
   std::optional<ThreadReading> threads;
   if (options_.read_threads) threads = options_.read_threads();
-  const Timing timing = run(candidate, iterations, prepares);
+  const Timing timing = time(candidate, iterations, prepares);
   if (threads) sample.lost = lost_time(*threads, options_.read_threads());
   const auto runs = static_cast<double>(iterations);
   sample.seconds = timing.seconds / runs;

@@ -24,7 +24,7 @@ struct WarmUp {
 
 class Sampler {
  public:
-  // `device`, `queue` and `options` outlive it.
+  // All of them outlive it.
   Sampler(const ConvProblem& problem, Device& device, Queue& queue, const MeasureOptions& options);
 
   // Before the first candidate: learns the usual clock, and waits for well placed threads.
@@ -38,25 +38,30 @@ class Sampler {
   // than the queue can hold back together.
   int64_t iterations_after(const WarmUp& warm_up) const;
 
-  // One sample of so many runs, in the hot states after an untimed one. Waits first, within
-  // core_patience_seconds, while the threads are badly placed or other programs use the device.
+  // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly placed
+  // or other programs use the device.
   Sample take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations);
 
   // Spent on waiting for better placed threads and for other programs on the device so far; not charged to
   // any candidate's time limit.
   double waited_seconds() const { return cores_.waited_seconds() + watch_.waited_seconds(); }
   int64_t tensor_copies() const { return copies_.count(); }
-  bool evicts_workspaces() const { return options_.evict && options_.cache != CacheState::hot; }
   const ClockWatch& clocks() const { return clocks_; }
   const CoreWatch& cores() const { return cores_; }
 
  private:
   DeviceState read_state();
-  // The clock stands still while the workspace is evicted.
-  Timing run(const MeasureCandidate& candidate, int64_t iterations, bool prepares);
-  void run_once(const MeasureCandidate& candidate, bool prepares);
+  bool evicts() const { return options_.evict && options_.cache != CacheState::hot; }
+  // Before each sample, so that what another candidate left in the caches is not in it.
+  bool runs_untimed() const { return !options_.evict || options_.cache != CacheState::cold; }
+  // On the next copy; returns its operands.
+  ConvArgs run(const MeasureCandidate& candidate, bool prepares);
+  // The sum over so many runs. What must be cold is evicted after each, the clock stopped.
+  Timing time(const MeasureCandidate& candidate, int64_t iterations, bool prepares);
+  void evict(const ConvArgs& args, size_t workspace_bytes);
   void judge(Sample& sample, const std::optional<CoreReading>& before);
 
+  const ConvProblem& problem_;
   Device& device_;
   Queue& queue_;
   const MeasureOptions& options_;

@@ -81,7 +81,8 @@ struct ScriptedPlan final : Plan {
   int stalls_at = 0;  // this run takes a second more
   int64_t operations = 0;
   int runs = 0, prepares = 0;  // timed ones
-  int untimed_runs = 0;
+  std::string calls;  // p: prepare, r: run with a space after it; in capitals those that are not timed
+  ConvArgs last;      // of the last run
   int held_runs = 0;
   bool first_run_was_held = false;
   std::set<void*> inputs, filters, outputs;
@@ -89,16 +90,16 @@ struct ScriptedPlan final : Plan {
   bool has_prepare() const override { return preparing > 0; }
   void prepare(const ConvArgs&, Queue& queue) override {
     auto& clock = static_cast<ScriptedQueue&>(queue);
+    calls += clock.is_timing() ? 'p' : 'P';
     if (!clock.is_timing()) return;
     ++prepares;
     clock.pass(preparing);
   }
   void run(const ConvArgs& args, Queue& queue) override {
     auto& clock = static_cast<ScriptedQueue&>(queue);
-    if (!clock.is_timing()) {
-      ++untimed_runs;
-      return;
-    }
+    calls += clock.is_timing() ? "r " : "R ";
+    last = args;
+    if (!clock.is_timing()) return;
     if (++runs == fails_at) throw std::runtime_error("planted failure");
     if (runs == loses_at) throw DeviceLost("planted loss");
     inputs.insert(args.input);

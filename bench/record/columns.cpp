@@ -145,11 +145,11 @@ constexpr Column kColumns[] = {
      of<&Measurement::rounds>},
     {"tensor_copies", "", "Copies of the tensors rotated through, so that each run finds them cold.",
      of<&Measurement::tensor_copies>},
-    {"workspace_evicted", "",
-     "Whether the workspace, prepared filters in it, was evicted from the caches before each run; else it "
-     "was "
-     "there as far as the runs before, of whatever candidate, had left it.",
-     of<&Measurement::workspace_evicted>},
+    {"protocol", "",
+     "Version of the measuring protocol: 2 since what a run touched is evicted after it and samples follow "
+     "an "
+     "untimed run where nothing is; before, 1.",
+     of<&Measurement::protocol>},
     {"stop_reason", "",
      "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "
      "time_limit or, in older runs, noise_plateau.",

@@ -74,7 +74,7 @@ void fields(auto& field, Is<Measurement> auto& part) {
   CONVSCOPE_ADDED_FIELDS(single)
   CONVSCOPE_FIELDS(phase_seconds, plan_seconds, iterations_per_sample, warmup_runs, rounds, tensor_copies,
                    stop_reason, repeat)
-  CONVSCOPE_ADDED_FIELDS(workspace_evicted)
+  CONVSCOPE_ADDED_FIELDS(protocol)
 }
 
 void fields(auto& field, Is<Health> auto& part) {

@@ -67,6 +67,9 @@ struct Series {
   std::optional<int64_t> not_held;
 };
 
+// The version of docs/measuring.md: times that are measured by different ones are not compared.
+inline constexpr int64_t kProtocol = 2;
+
 struct Measurement {
   Series full;                      // everything, from the user's tensors to the user's tensor; the headline
   std::optional<Series> inference;  // filters prepared once; null where it equals full
@@ -79,7 +82,7 @@ struct Measurement {
   int64_t warmup_runs = 0;    // those of the verification not counted
   int64_t rounds = 0;         // how often the group was visited until this candidate converged
   int64_t tensor_copies = 1;  // rotated through for a cold cache
-  bool workspace_evicted = false;  // before each run; else it was as the runs before had left it
+  int64_t protocol = 1;       // kProtocol of the program that measured; 1 where a file does not say
   std::string stop_reason;  // "converged", "time_limit", "max_samples"; before schema 3 also "noise_plateau"
   std::optional<Series> repeat;  // --aa: the same candidate's second, independent series of `full`
 };

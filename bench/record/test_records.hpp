@@ -54,6 +54,7 @@ inline ResultRecord measured(const std::string& algorithm, double seconds) {
   r.time->warmup_runs = 3;
   r.time->rounds = 2;
   r.time->tensor_copies = 4;
+  r.time->protocol = kProtocol;
   r.time->stop_reason = "converged";
   r.health.governor = "performance";
   r.health.load_before = 0.5;

@@ -97,6 +97,10 @@ std::optional<Resolution> resolution_of(std::span<const std::vector<ResultRecord
   return found;
 }
 
+bool is_outdated(const ResultRecord& record) {
+  return record.time && record.time->protocol != kProtocol;
+}
+
 std::string resolution_folder(const DeviceInfo& device, int threads) {
   const std::string machine =
       device.machine_unit.empty() ? device.machine_class : device.machine_class + "-" + device.machine_unit;
@@ -110,6 +114,8 @@ std::vector<std::vector<ResultRecord>> calibration_runs(const DeviceInfo& device
     const std::string folder = resolution_folder(device, threads);
     for (int run = 1; std::filesystem::exists(fmt::format("{}/{}/results.json", folder, run)); ++run)
       runs.push_back(read_results(fmt::format("{}/{}", folder, run)).records);
+    if (std::ranges::any_of(runs, [](const auto& run) { return std::ranges::any_of(run, is_outdated); }))
+      runs.clear();
   } catch (const UsageError&) {
     runs.clear();  // nothing depends on them: they are measured anew
   }

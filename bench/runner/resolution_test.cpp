@@ -95,9 +95,10 @@ class KeptResolution : public ::testing::Test {
   KeptResolution() { ::setenv("CONVSCOPE_CACHE", folder_.path().c_str(), 1); }
   ~KeptResolution() override { ::unsetenv("CONVSCOPE_CACHE"); }
 
-  void keep(const std::string& folder) {
+  void keep(const std::string& folder, int64_t protocol = kProtocol) {
     ResultFile file;
     file.records = ten_pairs();
+    file.records.back().time->protocol = protocol;
     write_results(folder, file);
   }
 
@@ -119,6 +120,12 @@ TEST_F(KeptResolution, ThatCannotBeReadCountsAsUnknown) {
   const std::string folder = resolution_folder(device_, 2) + "/1";
   keep(folder);
   std::ofstream(folder + "/results.json") << "{";
+  EXPECT_EQ(known_resolution(device_, 2), std::nullopt);
+}
+
+TEST_F(KeptResolution, OfAnotherProtocolCountsAsUnknown) {
+  keep(resolution_folder(device_, 2) + "/1");
+  keep(resolution_folder(device_, 2) + "/2", kProtocol - 1);
   EXPECT_EQ(known_resolution(device_, 2), std::nullopt);
 }
 

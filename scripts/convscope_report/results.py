@@ -44,7 +44,7 @@ LATER_COLUMNS = {
     "machine_class": None,
     "machine_unit": None,
     "suspect_ceiling": None,
-    "workspace_evicted": False,
+    "protocol": 1,
 }
 
 # What the program decides from all records that are compared (bench/ranking).

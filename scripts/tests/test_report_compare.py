@@ -287,13 +287,13 @@ def test_a_damaged_environment_is_named(part, value, tmp_path):
 
 CIRCUMSTANCES = {
     "cache": ([('"cache": "cold"', '"cache": "hot"'), (",cold,", ",hot,")], "cache cold against hot"),
-    "workspace": (
+    "protocol": (
         [
-            ('"tensor_copies"', '"workspace_evicted": true, "tensor_copies"'),
-            (",cache,", ",cache,workspace_evicted,"),
-            (",cold,", ",cold,true,"),
+            ('"tensor_copies"', '"protocol": 2, "tensor_copies"'),
+            (",cache,", ",cache,protocol,"),
+            (",cold,", ",cold,2,"),
         ],
-        "workspace_evicted False against True",
+        "protocol 1 against 2",
     ),
     "math": ([(" fp32 ", " tf32 "), (",fp32,", ",tf32,")], "math fp32 against tf32"),
     "machine": ([("Processor @ 2.50GHz", "Processor @ 3.00GHz")], "device_name Intel"),

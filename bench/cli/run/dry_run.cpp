@@ -67,7 +67,7 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
     }
   candidate.run_seconds = run_seconds(key, operations, at.pace);
   candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
-  candidate.runs_untimed = key.cache != CacheState::cold;
+  candidate.runs_untimed = key.cache != CacheState::cold || key.device != DeviceKind::cpu;
   return candidate;
 }
 

@@ -195,8 +195,10 @@ double run_seconds(const CaseKey& key, const std::optional<OperationCount>& oper
 }
 
 double evict_seconds(const CaseKey& key, int64_t workspace_bytes) {
-  const bool evicts = key.device == DeviceKind::cpu && key.cache != CacheState::hot;
-  return evicts ? kEvictedByte * static_cast<double>(workspace_bytes) : 0;
+  if (key.device != DeviceKind::cpu || key.cache == CacheState::hot) return 0;
+  const int64_t tensors =
+      key.cache == CacheState::cold ? key.problem.total_bytes() : key.problem.bytes(Role::filter);
+  return kEvictedByte * static_cast<double>(workspace_bytes + tensors);
 }
 
 SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,

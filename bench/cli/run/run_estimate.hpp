@@ -35,7 +35,7 @@ struct PacedCandidate {
   bool has_prepare = false;
   bool exact_on_integers = false;  // it is verified on two kinds of data
   bool is_timed = true;            // false: of the reference
-  double evict_seconds = 0;        // before each run
+  double evict_seconds = 0;        // after each run
   bool runs_untimed = false;       // once before each sample
 };
 
@@ -43,7 +43,7 @@ struct PacedCandidate {
 // for plans, the direct method's. By the kind's rate for convolutions where no ceiling is known.
 double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace);
 
-// Before each run of a candidate; 0 where workspaces stay in the caches.
+// After each run of a candidate; 0 where nothing is evicted.
 double evict_seconds(const CaseKey& key, int64_t workspace_bytes);
 
 // Of one group, by stage.

@@ -127,7 +127,7 @@ TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
   EXPECT_NEAR(seconds_of({0.01}, {}, 0), 5 * 0.01 + 10 * sample, 1e-9) << "five runs are 50 ms of warm-up";
 }
 
-TEST(SeriesEstimate, EvictsTheWorkspaceBeforeEachRunAndRunsUntimedBeforeEachSample) {
+TEST(SeriesEstimate, EvictsAfterEachRunAndRunsUntimedBeforeEachSample) {
   PacedCandidate candidate{0.0005};  // two a sample
   const double plain = seconds_of(candidate, {}, 0);
   candidate.evict_seconds = 0.0001;
@@ -137,18 +137,20 @@ TEST(SeriesEstimate, EvictsTheWorkspaceBeforeEachRunAndRunsUntimedBeforeEachSamp
   EXPECT_NEAR(seconds_of(candidate, {}, 0), plain + 10 * 0.0005, 1e-9);
 }
 
-TEST(RunEstimate, EvictsWorkspacesOfCpusWhereTheyAreCold) {
+TEST(RunEstimate, EvictsOnCpusWhatIsToBeCold) {
   CaseKey key = measured("", 1).key;
-  const double of_a_megabyte = evict_seconds(key, 1 << 20);
-  EXPECT_GT(of_a_megabyte, 0);
-  EXPECT_DOUBLE_EQ(evict_seconds(key, 3 << 20), 3 * of_a_megabyte);
+  const double byte = evict_seconds(key, 1 << 20) - evict_seconds(key, (1 << 20) - 1);
+  EXPECT_GT(byte, 0);
+  const auto all = static_cast<double>(key.problem.total_bytes()),
+             filter = static_cast<double>(key.problem.bytes(Role::filter));
+  EXPECT_NEAR(evict_seconds(key, 100), byte * (100 + all), 1e-9);
   key.cache = CacheState::weights_cold;
-  EXPECT_EQ(evict_seconds(key, 1 << 20), of_a_megabyte);
+  EXPECT_NEAR(evict_seconds(key, 100), byte * (100 + filter), 1e-9);
   key.cache = CacheState::hot;
-  EXPECT_EQ(evict_seconds(key, 1 << 20), 0);
+  EXPECT_EQ(evict_seconds(key, 100), 0);
   key.cache = CacheState::cold;
   key.device = DeviceKind::cuda;
-  EXPECT_EQ(evict_seconds(key, 1 << 20), 0);
+  EXPECT_EQ(evict_seconds(key, 100), 0);
 }
 
 TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDidWithinWhatASeriesIsGranted) {
