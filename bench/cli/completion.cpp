@@ -45,6 +45,7 @@ Words config_names() {
 // The values of the flags that have a few, whatever the verb.
 std::map<std::string, Words> values_of_flags(const Registry& registry) {
   return {{"--algorithm", algorithm_names(registry)},
+          {"--blocker", {"on", "off"}},
           {"--cache", all_names(kCacheStates)},
           {"--device", all_names(kDeviceKinds)},
           {"--epilogue", all_names(kEpilogues)},

@@ -7,6 +7,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/ranking/ranking.hpp"
+#include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 
 namespace convscope {
@@ -70,8 +71,9 @@ void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap) {
       throw UsageError(fmt::format("--workspace-cap: found \"{}\"; allowed is {}", text, kByteLimitForms));
     cap = limit->bytes;
   };
-  verb.add_option_function<std::string>(
-          "--workspace-cap", set, "Workspace that an algorithm may use; inf is no cap. 256MiB when left out.")
+  verb.add_option_function<std::string>("--workspace-cap", set,
+                                        "Workspace that an algorithm may use; inf is no cap. " +
+                                            byte_limit_text(kDefaultWorkspaceCap) + " when left out.")
       ->type_name("SIZE");
 }
 

@@ -1,6 +1,6 @@
-// The command line and its verbs: each has its flags, its help text, what it does and what it prints in one
-// file, bench/cli/VERB.cpp; `verify` is in run.cpp, and those that read results only are in results.cpp. A
-// new verb is that file, its test, and its declaration and its place in the list below.
+// The command line and its verbs. A verb's flags, its help text, what it does and what it prints are in a
+// file of one of the rooms beside this: run/ (run and verify), step/, read/ (those that read results only)
+// and inventory/. A new verb is that file, its test, and its declaration and its place in the list below.
 #pragma once
 
 #include <CLI/CLI.hpp>

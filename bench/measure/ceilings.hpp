@@ -17,6 +17,7 @@ Ceilings measure_ceilings(Device& device, int threads);
 // Keeps the multiply-add units of a GPU or of every OpenMP thread busy for `seconds`, to bring idle ones to
 // their clock.
 void burn_in(Device& device, double seconds);
+inline constexpr double kBurnInSeconds = 0.2;
 
 // --- The loops behind the ceilings, vectorised for the machine at hand (ceiling_kernels.cpp) ---
 

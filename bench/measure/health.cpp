@@ -90,6 +90,13 @@ double involuntary_switches() {
   return static_cast<double>(usage.ru_nivcsw);
 }
 
+CoreReading cores_of(const Ceilings& ceilings) {
+  CoreReading cores{ceilings.fma_flops, std::nullopt};
+  if (const double latency = ceilings.core_to_core_latency_seconds; latency > 0)
+    cores.core_to_core_latency_seconds = latency;
+  return cores;
+}
+
 CoreReading read_cores() {
   const int threads = omp_get_max_threads();
   std::array<double, kTurns> slowest{}, round{};

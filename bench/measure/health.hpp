@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "bench/core/device_info.hpp"
 #include "bench/core/stopwatch.hpp"
 
 namespace convscope {
@@ -49,5 +50,8 @@ double seconds_of_awake_burst(const Wake& wake, const Burst& burst, const Now& n
 // fastest of three turns of a line round all threads; a turn ends after 0.2 ms where a thread has no core at
 // all. About 50 us for two threads.
 CoreReading read_cores();
+
+// What the ceilings know of threads that have cores of their own; a rate of 0 where they do not.
+CoreReading cores_of(const Ceilings& ceilings);
 
 }  // namespace convscope

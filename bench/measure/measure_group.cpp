@@ -81,7 +81,7 @@ void Group::add_series(size_t candidate, double seconds_left) {
     series.kind = kind;
     series.iterations = kind == SeriesKind::single ? 1 : batch;
     series.seconds_left = seconds_left / static_cast<double>(kinds.size());
-    series.sample_cost = warm_up.run_seconds * static_cast<double>(series.iterations);
+    series.sample_cost = sampler_.sample_seconds(warm_up, series.iterations);
   }
 }
 
@@ -212,7 +212,7 @@ GroupMeasurement measure_group(const ConvProblem& problem, std::span<const Measu
   // No longer than a candidate may take, so that a quick check stays quick.
   static std::set<std::string> burnt_in;
   if (burnt_in.insert(name(device.info().id())).second)
-    burn_in(device, std::min(0.2, options.sampling.time_limit_seconds));
+    burn_in(device, std::min(kBurnInSeconds, options.sampling.time_limit_seconds));
   return Group(problem, candidates, device, queue, options, observer).measure();
 }
 

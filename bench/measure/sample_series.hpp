@@ -19,7 +19,7 @@
 
 namespace convscope {
 
-// One reading of the clock over a fixed number of runs of one candidate, and what the device and the cores
+// The time per run over a fixed number of runs of one candidate, and what the device and the cores
 // showed around it. It travels as it is from the queue to the record: Measurement and Health summarise
 // samples, and Google Benchmark's report is written from them (benchmark_driver.hpp).
 struct Sample {

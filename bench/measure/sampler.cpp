@@ -105,9 +105,12 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
   queue_.mark_phases(true);
   do {
     queue_.hold_back(result.runs > 0);
+    const auto run_begin = Clock::now();
     const Timing pilot = time(candidate, 1, candidate.plan->has_prepare());
+    const double whole = std::max(pilot.seconds, seconds_since(run_begin));
     // The fastest: what holds up one of them would make the samples too short.
     result.run_seconds = result.runs > 0 ? std::min(result.run_seconds, pilot.seconds) : pilot.seconds;
+    result.whole_seconds = result.runs > 0 ? std::min(result.whole_seconds, whole) : whole;
     result.operations = pilot.operations;
     for (const auto& seconds : pilot.phase_seconds) result.has_phases |= seconds.has_value();
     ++result.runs;
@@ -123,6 +126,10 @@ int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
     max = std::max<int64_t>(std::min(max, *held / warm_up.operations), 1);
   const double wanted = std::ceil(options_.min_sample_seconds / std::max(warm_up.run_seconds, 1e-9));
   return static_cast<int64_t>(std::clamp(wanted, 1.0, static_cast<double>(max)));
+}
+
+double Sampler::sample_seconds(const WarmUp& warm_up, int64_t iterations) const {
+  return static_cast<double>(iterations) * warm_up.whole_seconds + (runs_untimed() ? warm_up.run_seconds : 0);
 }
 
 Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations) {

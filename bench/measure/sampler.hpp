@@ -17,8 +17,9 @@ namespace convscope {
 // What a candidate's untimed runs showed; the fastest one sizes the samples.
 struct WarmUp {
   int64_t runs = 0;
-  double run_seconds = 0;  // of the fastest
-  int64_t operations = 0;  // of one run: places in the queue of launches
+  double run_seconds = 0;    // of the fastest
+  double whole_seconds = 0;  // likewise, with what is evicted after it
+  int64_t operations = 0;    // of one run: places in the queue of launches
   bool has_phases = false;
 };
 
@@ -37,6 +38,9 @@ class Sampler {
   // How many runs make a sample after this warm-up: 1, or as many as min_sample_seconds need, but no more
   // than the queue can hold back together.
   int64_t iterations_after(const WarmUp& warm_up) const;
+
+  // What a sample of so many runs is expected to take, with all that is not timed.
+  double sample_seconds(const WarmUp& warm_up, int64_t iterations) const;
 
   // One sample of so many runs. Waits first, within core_patience_seconds, while the threads are badly placed
   // or other programs use the device.

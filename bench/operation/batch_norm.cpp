@@ -18,8 +18,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Values that are summed in f32, before their sum goes into one in f64: 16 KiB, which L1 holds
-// for the second look at them.
+// Values that are summed in f32, before their sum goes into one in f64: 16 KiB, which L1 holds for the second
+// look at them.
 constexpr int64_t kBlock = 4096;
 
 struct TwoSums {

@@ -125,7 +125,7 @@ HWY_EXPORT(LrnBackwardBlock);
 // Calls at(offset of the first pixel, pixels) for blocks of each image, on all threads.
 template <typename At>
 void for_blocks(const Activations& shape, At at) {
-  constexpr int64_t block = 256;
+  constexpr int64_t block = HWY_NAMESPACE::kPixels;
   const int64_t blocks = (shape.pixels() + block - 1) / block;
 #pragma omp parallel for collapse(2) schedule(static)
   for (int64_t n = 0; n < shape.n; ++n)

@@ -92,11 +92,9 @@ std::string operation_format_markdown() {
   return "# Columns of operations.csv\n\nMade by `convscope list columns operations --markdown` from the "
          "program's own table; a test fails when this file differs.\n\n"
          "`convscope operations CONFIG --out DIR` writes a row for each operation between the convolutions "
-         "of "
-         "a network, direction and\n"
+         "of a network, direction and\n"
          "provider ([step.md](step.md)). `operations.json` holds the same rows under the same names. Empty "
-         "is "
-         "null.\n\n" +
+         "is null.\n\n" +
          columns_markdown(operation_columns());
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bench/measure/cache_eviction.hpp"
+#include "bench/measure/ceilings.hpp"
 #include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/quiet_sampler.hpp"
@@ -60,7 +61,6 @@ class CpuSampler final : public OperationSampler {
   std::vector<bool> is_prepared_;
 };
 
-constexpr double kBurnInSeconds = 0.2;
 // The fastest of them sizes the samples: one that was held up would make them too short.
 constexpr int kPilots = 3;
 

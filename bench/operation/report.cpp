@@ -93,8 +93,8 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
       left_out_text(left_out, look));
   print_wrong(out, rows);
   if (disturbed > 0)
-    fmt::print(out, "The machine was not quiet: {} disturbed twice.\n",
-               disturbed == 1 ? "1 sample was" : fmt::format("{} samples were", disturbed));
+    fmt::print(out, "The machine was not quiet: {} {} disturbed twice.\n", counted(disturbed, "sample"),
+               disturbed == 1 ? "was" : "were");
   if (has_virtual_time(of.device)) out << kVirtualTime;
 }
 

@@ -56,13 +56,13 @@ constexpr Column kColumns[] = {
     {"machine_unit", "",
      "Which machine of its class, as a hash: of a GPU's UUID; of a CPU's machine id or, in a container, "
      "whose machine id is its image's on every host, of the UUID of the host's firmware, which root may "
-     "read. "
-     "Null is unknown; copies of one virtual machine are one.",
+     "read. Null is unknown; copies of one virtual machine are one.",
      of<&DeviceInfo::machine_unit>},
     {"instructions", "", "The widest vector set in use.", of<&DeviceInfo::instructions>},
     {"virtualised", "", "Whether the machine is a virtual one.", of<&DeviceInfo::virtualised>},
     {"threads", "", "OpenMP threads, each pinned to a core.", of<&CaseKey::threads>},
-    {"cache", "", "Where the tensors are when a run starts: cold, hot or weights-cold.", of<&CaseKey::cache>},
+    {"cache", "", "Where tensors and workspace are when a run starts: cold, hot or weights-cold.",
+     of<&CaseKey::cache>},
     {"workspace_cap_bytes", "bytes", "The workspace that an algorithm may use; null is no cap.",
      of<&CaseKey::workspace_cap>},
     {"seed", "", "Of the random data and of the interleaving.",
@@ -147,8 +147,7 @@ constexpr Column kColumns[] = {
      of<&Measurement::tensor_copies>},
     {"protocol", "",
      "Version of the measuring protocol: 2 since what a run touched is evicted after it and samples follow "
-     "an "
-     "untimed run where nothing is; before, 1.",
+     "an untimed run where nothing is; before, 1.",
      of<&Measurement::protocol>},
     {"stop_reason", "",
      "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "
@@ -295,10 +294,8 @@ constexpr Column kColumns[] = {
      of<&Ranking::in_doubt>},
     {"standing", "",
      "good; throttled or disturbed: ranked, its time too long; virtual_time means nothing; and without a "
-     "rank "
-     "repeat "
-     "(another record of the candidate stands for it), wrong, wrong_repeat (the candidate is wrong in "
-     "another record), untimed, refused or failed.",
+     "rank repeat (another record of the candidate stands for it), wrong, wrong_repeat (the candidate is "
+     "wrong in another record), untimed, refused or failed.",
      of<&Ranking::standing>},
     {"is_baseline", "",
      "Whether others are compared with it: the best-ranked of a library's own convolutions.",

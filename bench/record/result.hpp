@@ -42,8 +42,8 @@ enum class Outcome {
   failed
 };
 
-// cold: every tensor comes from memory; hot: the same tensors again and again; weights_cold: as inside a
-// network.
+// cold: tensors and workspace come from memory; hot: the same tensors again and again; weights_cold: as
+// inside a network.
 enum class CacheState { cold, hot, weights_cold };
 
 inline constexpr auto kOutcomes = enumerators<Outcome::failed>();

@@ -61,7 +61,8 @@ void write_file_atomically(const std::string& path, std::string_view text);
 // Throws where that could not begin, for what is written behind hours of work.
 void check_can_be_written(const std::string& path);
 
-// Append-only, one JSON object a line: {"kind": "run"|"record"|"benchmark", ...}. Every append is one write
+// Append-only, one JSON object a line with its "kind": of a run "run", "record" or "benchmark", of rows "row"
+// and a table's name. Every append is one write
 // and an fsync. While it is open, no other process can open it.
 class Journal {
  public:

@@ -35,8 +35,7 @@ is `measured` may be called best.
 
 std::string column_table() {
   return "## Columns of results.csv\n\nFields are quoted as RFC 4180 says, lines end in a line feed, the "
-         "first "
-         "line holds the names.\n\n" +
+         "first line holds the names.\n\n" +
          columns_markdown(columns()) + "\n";
 }
 

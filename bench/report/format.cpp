@@ -70,6 +70,10 @@ std::string bytes_text(double bytes) {
   return in_units(bytes, 1024, units);
 }
 
+std::string percent_text(double share) {
+  return fmt::format("{:.1f}%", 100 * share);
+}
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
   if (whole < 60) return fmt::format("{} s", whole);

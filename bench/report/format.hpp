@@ -23,6 +23,8 @@ std::string bytes_text(double bytes);
 inline std::string bytes_text(int64_t bytes) {
   return bytes_text(static_cast<double>(bytes));
 }
+// "12.3%"
+std::string percent_text(double share);
 // "45 s", "3m05s", "2h10m".
 std::string duration_text(double seconds);
 

@@ -156,8 +156,7 @@ std::vector<Group> expand(const Suite& suite, const Registry& registry, const De
   std::vector<Group> groups;
   for (size_t index = 0; index < suite.layers.size(); ++index)
     for (Pass pass : suite.passes) {
-      const bool is_needless = pass == Pass::backward_data && suite.layers[index].first;
-      if (is_needless && !suite.first_backward_data) continue;
+      if (pass == Pass::backward_data && !suite.needs_backward_data(suite.layers[index])) continue;
       for (const Target& target : targets) add_problems(suite, index, pass, target, groups);
     }
   if (groups.empty() && std::ranges::find(suite.passes, Pass::forward) == suite.passes.end() &&

@@ -49,11 +49,14 @@ struct GraphEntry {
   std::vector<LayerOperation> before, after;
 };
 
+// The workspace that an algorithm may use where the user says nothing, in bytes.
+inline constexpr int64_t kDefaultWorkspaceCap = int64_t{256} << 20;
+
 // Measuring settings; each has a documented default and a flag.
 struct MeasuringSettings {
   SamplingRule sampling;
   std::vector<CacheState> cache{CacheState::cold};
-  std::vector<std::optional<int64_t>> workspace_caps{int64_t{256} << 20};  // bytes; null is no cap
+  std::vector<std::optional<int64_t>> workspace_caps{kDefaultWorkspaceCap};  // bytes; null is no cap
   uint64_t seed = 1;
   bool is_width_given =
       false;  // sampling.confidence_width is the user's; else bench/runner/resolution may widen it
@@ -82,6 +85,9 @@ struct Suite {
   std::vector<int> threads{0};                      // 0 is every core
   bool first_backward_data = false;
   MeasuringSettings measuring;
+
+  // A layer that reads the image has nobody to pass the gradient of its input to.
+  bool needs_backward_data(const Layer& layer) const { return !layer.first || first_backward_data; }
 };
 
 // The keys that a config's objects may have; configs/schema.json names the same (tested).

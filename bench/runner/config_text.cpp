@@ -78,8 +78,8 @@ std::string byte_limit_text(std::optional<int64_t> bytes) {
 }
 
 std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates) {
-  constexpr size_t longest_name = 100;  // no name is longer, and the distance takes quadratic time
-  if (text.empty() || text.size() > longest_name) return std::nullopt;
+  // No name is longer, and the distance takes quadratic time.
+  if (text.empty() || text.size() > kLongestName) return std::nullopt;
   std::optional<std::string> best;
   size_t best_distance = std::max<size_t>(1, text.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

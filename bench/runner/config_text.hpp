@@ -45,6 +45,8 @@ std::string byte_limit_text(std::optional<int64_t> bytes);
 // none is near.
 std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates);
 
+inline constexpr size_t kLongestName = 100;  // of a network or layer, in bytes
+
 // "; did you mean \"forward\"?", or nothing.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 

@@ -11,7 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLongestName = 100;
 constexpr size_t kLongestQuote = 60;
 
 std::vector<std::string> strings(std::span<const std::string_view> views) {

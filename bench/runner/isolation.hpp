@@ -20,9 +20,9 @@ namespace convscope {
 
 // Ctrl-C (SIGINT) and SIGTERM as a file that poll() waits for, instead of an interruption at any point, so
 // that a run can write its files before it ends. Make one before the first thread or worker starts, a GPU
-// driver's own included: the signal goes to any thread that does not hold it back. Holds
-// both signals back from this process for as long as it lives, and from the workers it starts: a Ctrl-C at a
-// terminal reaches the whole process group, but only the parent may act on it.
+// driver's own included: the signal goes to any thread that does not hold it back. Holds both signals back
+// from this process for as long as it lives, and from the workers it starts: a Ctrl-C at a terminal reaches
+// the whole process group, but only the parent may act on it.
 class StopSignal {
  public:
   StopSignal();
@@ -62,8 +62,8 @@ struct GroupEnd {
 };
 
 // Every candidate of the task ends as exactly one record in `sink`, or is `left`. `device` is the task's, as
-// described when the run began: it may have gone since. Throws UsageError for a thread count
-// that this machine does not have.
+// described when the run began: it may have gone since. Throws UsageError for a thread count that this
+// machine does not have.
 GroupEnd run_isolated(const GroupTask& task, const Registry& registry, const DeviceInfo& device,
                       const Ceilings& ceilings, const IsolationOptions& options, StopSignal& stop,
                       GroupSink& sink);

@@ -11,7 +11,6 @@
 namespace convscope {
 namespace {
 
-constexpr double kLookSeconds = 0.25;
 constexpr double kQuietShare = 0.05;  // of a GPU's time
 
 std::string load_of_cpu() {

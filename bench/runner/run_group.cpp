@@ -295,9 +295,7 @@ class GroupRun {
                                         key.network, key.layer, key.threads, name(key.cache),
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
     if (key.device_index > 0) options.circumstances += fmt::format(" device={}", name(key.device_id()));
-    options.known_cores.multiply_add_rate = ceilings_.fma_flops;
-    if (const double latency = ceilings_.core_to_core_latency_seconds; latency > 0)
-      options.known_cores.core_to_core_latency_seconds = latency;
+    options.known_cores = cores_of(ceilings_);
     if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options);
     return options;
   }

@@ -52,8 +52,6 @@ void check_algorithms(const RunPlan& plan, const Registry& registry) {
 
 // Of a group whose records beat their ceilings.
 constexpr int kCeilingsAgain = 2;
-// Within so many seconds ceilings are not measured again at the end of a run.
-constexpr double kCeilingsHold = 30;
 
 // A device of the run, as it was found at the beginning.
 struct RunDevice {

@@ -12,6 +12,9 @@
 
 namespace convscope {
 
+// Within so many seconds ceilings are not measured again at the end of a run.
+inline constexpr double kCeilingsHold = 30;
+
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bench/runner/devices.hpp"
+#include "bench/verify/verification.hpp"
 
 namespace convscope {
 namespace {
@@ -10,8 +11,6 @@ namespace {
 constexpr double kMinShareOfArithmetic = 0.01, kMinShareOfBandwidth = 0.05;
 // Of the host, for filling, copying and comparing tensors; and for the sums in f64 that the CPU expects.
 constexpr double kHostSecondsPerByte = 2.5e-8, kReferenceFlops = 1e8;
-// Outputs that verification computes by itself, at least (bench/verify/expectation).
-constexpr double kReferenceOutputs = 1024;
 constexpr double kSeries = 5;  // full, inference, repeat, single, phases
 constexpr double kCeilingsSeconds = 60;
 
@@ -31,7 +30,8 @@ Rates rates_of(const DeviceInfo& device, int threads, const Ceilings& ceilings) 
 // What the CPU computes in f64 where no GPU does: few outputs of many products are the worst.
 double reference_seconds(const ConvProblem& problem) {
   const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
-  return std::min(kReferenceOutputs, outputs) * problem.nominal_flops() / outputs / kReferenceFlops;
+  return std::min(static_cast<double>(kMinSample), outputs) * problem.nominal_flops() / outputs /
+         kReferenceFlops;
 }
 
 }  // namespace

@@ -237,10 +237,6 @@ void add_score(TextTable& table, const std::string& who, const Score& score) {
              percent_text(score.top1_rate()), percent_text(score.top3_rate())});
 }
 
-std::string percent_text(double share) {
-  return fmt::format("{:.1f}%", 100 * share);
-}
-
 void print_selection(std::ostream& out, const Selection& selection, const Look& look) {
   if (selection.contests.empty()) {
     out << "no records\n";

@@ -43,6 +43,5 @@ TextTable score_table(const std::string& among);
 void add_score(TextTable& table, const std::string& who, const Score& score);
 
 // "12.5%" of 0.125.
-std::string percent_text(double share);
 
 }  // namespace convscope

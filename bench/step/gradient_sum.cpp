@@ -10,11 +10,6 @@
 namespace convscope {
 namespace {
 
-double busiest_bytes_of(Reduction reduction, double bytes, const Ranks& ranks) {
-  const Link any{1, 0};  // the bytes do not depend on it
-  return all_reduce_cost(reduction, bytes, ranks, {any, any}).busiest_bytes;
-}
-
 // In the device's memory.
 std::span<float> gradients_of(TrainingStep& step, const LayerRange& layers) {
   const size_t first = step.parameters_of(layers.begin).first;
@@ -37,7 +32,7 @@ class PlainSum final : public GradientSum {
   }
   double roundings() const override { return 0; }
   double busiest_bytes() const override {
-    return busiest_bytes_of(reduction_, static_cast<double>(values_ * sizeof(float)), ranks_);
+    return convscope::busiest_bytes(reduction_, static_cast<double>(values_ * sizeof(float)), ranks_);
   }
 
  private:
@@ -121,7 +116,7 @@ class OneBitSum final : public GradientSum {
   // The gradient with the old error, the code's level, twice; and what each loses.
   double roundings() const override { return 8; }
   double busiest_bytes() const override {
-    double bytes = busiest_bytes_of(Reduction::striped, static_cast<double>(biases_.bytes()), ranks_);
+    double bytes = convscope::busiest_bytes(Reduction::striped, static_cast<double>(biases_.bytes()), ranks_);
     for (const Layer& layer : layers_) bytes += OneBitReduction::busiest_bytes(layer.columns, ranks_.count);
     return bytes;
   }

@@ -51,8 +51,8 @@ class StepMeasurement {
   }
 
   StepTimes all() {
-    times_.directional_error =
-        check_gradient(step_, candidates_.plans(inside_winners()), candidates_.arena(), *queue_);
+    times_.directional_error = check_gradient(step_, candidates_.plans(winners(&TaskTimes::winner_inside)),
+                                              candidates_.arena(), *queue_);
     const auto measuring = Clock::now();
     if (!options_.choose) tune(kTuningShare * options_.seconds);
     compare(options_.seconds - seconds_since(measuring));
@@ -64,20 +64,15 @@ class StepMeasurement {
  private:
   using Choice = std::vector<size_t>;  // of `all` of each task
 
-  Choice inside_winners() const {
+  Choice winners(size_t TaskTimes::*winner) const {
     Choice choice;
-    for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_inside);
-    return choice;
-  }
-  Choice alone_winners() const {
-    Choice choice;
-    for (const TaskTimes& task : times_.tasks) choice.push_back(task.winner_alone);
+    for (const TaskTimes& task : times_.tasks) choice.push_back(task.*winner);
     return choice;
   }
   // The winners inside, but of those with a separate epilogue wherever there is one; the winners themselves
   // where there is none at all.
   Choice separate_winners() const {
-    Choice choice = inside_winners();
+    Choice choice = winners(&TaskTimes::winner_inside);
     for (size_t task = 0; task < choice.size(); ++task)
       choice[task] = times_.tasks[task].winner_separate.value_or(choice[task]);
     return choice;
@@ -166,7 +161,7 @@ class StepMeasurement {
     for (size_t task : convolutions(step_)) most = std::max(most, candidates_[task].all.size());
     if (most == 1) return;
     if (options_.load) load_ = make_memory_load(*options_.load, options_.plan.threads, device_);
-    times_.tuning_rounds = run_rounds("tuning", kMinRounds, seconds, [&](int64_t round) {
+    times_.tuning_rounds = run_rounds("tuning", seconds, [&](int64_t round) {
       for (size_t task : convolutions(step_)) {
         const size_t all = times_.tasks[task].tuned.size();
         for (size_t i = 0; i < all && all > 1; ++i) tune_alone(task, (i + static_cast<size_t>(round)) % all);
@@ -197,7 +192,7 @@ class StepMeasurement {
 
   void prepare_own_workspaces() {
     int64_t bytes = 0;
-    const Choice choice = inside_winners();
+    const Choice choice = winners(&TaskTimes::winner_inside);
     for (size_t task : convolutions(step_)) bytes += candidates_[task].all[choice[task]].workspace_bytes;
     has_own_workspaces_ = bytes < device_.usable_bytes() / 4;
     if (!has_own_workspaces_) return;
@@ -250,11 +245,12 @@ class StepMeasurement {
   // A round has every circumstance once, from another one each round.
   void compare(double seconds) {
     prepare_own_workspaces();
-    const Choice inside = inside_winners(), alone = alone_winners(), separate = separate_winners();
+    const Choice inside = winners(&TaskTimes::winner_inside), alone = winners(&TaskTimes::winner_alone),
+                 separate = separate_winners();
     has_separate_ = std::ranges::any_of(
         times_.tasks, [](const TaskTimes& task) { return task.winner_separate.has_value(); });
     if (has_own_workspaces_) run_step(inside, How::own_workspace);  // pages are there before they are timed
-    run_rounds("comparing", kMinRounds, seconds, [&](int64_t round) {
+    run_rounds("comparing", seconds, [&](int64_t round) {
       for (int64_t turn = round; turn < round + 4; ++turn) switch (turn % 4) {
           case 0:
             compare_steps(inside, alone, separate, round % 2 == 0);
@@ -272,15 +268,15 @@ class StepMeasurement {
     });
   }
 
-  // Rounds until another one as long as those before would take more than the seconds, but the fewest; where
+  // Rounds until another one as long as those before would take more than the seconds, but kMinRounds; where
   // the user stopped, one.
   template <typename Round>
-  int64_t run_rounds(std::string_view stage, int64_t fewest, double seconds, Round one) {
+  int64_t run_rounds(std::string_view stage, double seconds, Round one) {
     const auto begin = Clock::now();
     int64_t done = 0;
     while (done < kMaxRounds) {
       const double next = seconds_since(begin) * static_cast<double>(done + 1);
-      if (done >= fewest && next > seconds * static_cast<double>(done)) break;
+      if (done >= kMinRounds && next > seconds * static_cast<double>(done)) break;
       if (done > 0 && options_.stopped()) break;
       options_.progress(fmt::format("{}, round {}", stage, done + 1));
       one(done++);

@@ -41,7 +41,7 @@ StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse, int64_t mos
                      std::move(node.added)};
     one.problem.batch = layer.batch.value_or(batch);
     if (fuse) one.problem.epilogue = leading_epilogue(one.after);
-    one.needs_input_gradient = !layer.first || suite.first_backward_data;
+    one.needs_input_gradient = suite.needs_backward_data(layer);
     one.ends_chain = true;
     for (size_t other : one.reads) network.layers[other].ends_chain = false;
     for (size_t other : one.added) network.layers[other].ends_chain = false;

@@ -37,9 +37,8 @@ struct StepNetwork {
   int64_t chains() const;
 };
 
-// The config's graph at this batch (a layer's own goes before it), FP32 in nchw. Throws UsageError, as
-// graph_of() does. With `fuse`, bias and ReLU that come
-// right after a convolution are its epilogue.
+// The config's graph at this batch (a layer's own goes before it), FP32 in nchw. With `fuse`, bias and ReLU
+// that come right after a convolution are its epilogue. Throws UsageError, as graph_of() does.
 StepNetwork network_of(const Suite& suite, int64_t batch, bool fuse = false, int64_t most_copies = INT64_MAX);
 
 }  // namespace convscope

@@ -91,7 +91,7 @@ std::vector<StepLayer> step_layers_of(const Suite& suite) {
   }
   std::vector<StepLayer> layers;
   for (const Layer& layer : suite.layers)
-    layers.push_back({layer.name, layer.shape, layer.count, layer.first && !suite.first_backward_data});
+    layers.push_back({layer.name, layer.shape, layer.count, !suite.needs_backward_data(layer)});
   for (size_t i = 0; i < operations.size(); ++i)
     layers[network.layers[i].layer].operations.push_back(std::move(operations[i]));
   return layers;

@@ -93,11 +93,6 @@ class RankedStep {
   // The seconds of the longest compute or sum of this rank so far.
   double longest() const { return longest_; }
 
-  // The seconds of the slowest rank.
-  double slowest(const std::function<void()>& work, int64_t& disturbed) {
-    return sums_.slowest(work, disturbed);
-  }
-
   struct Series {
     Samples step, compute, communication;
     Samples beside;                        // compute while communication runs; empty where nothing overlaps
@@ -111,7 +106,7 @@ class RankedStep {
     const Overlap& overlap = of.overlap;
     const std::vector<LayerRange> together = summed_together(step_, overlap);
     double beside = 0;
-    series.step.push_back(slowest(
+    series.step.push_back(sums_.slowest(
         [&] {
           if (records_spans_) runner_.record_spans();
           if (overlap.kind == OverlapKind::none) {
@@ -128,16 +123,16 @@ class RankedStep {
         series.disturbed));
     if (records_spans_) series.spans.push_back(runner_.take_spans());
     if (overlap.kind != OverlapKind::none) series.beside.push_back(largest_over_ranks(fabric_, beside));
-    series.compute.push_back(slowest(
+    series.compute.push_back(sums_.slowest(
         [&] {
           compute();
           runner_.update();
         },
         series.disturbed));
-    series.communication.push_back(slowest([&] { communicate(sum, together); }, series.disturbed));
+    series.communication.push_back(sums_.slowest([&] { communicate(sum, together); }, series.disturbed));
     if (of.compression == Compression::none) return;
     double coding = 0;
-    slowest([&] { coding = seconds_of_coding(sum, together); }, series.disturbed);
+    sums_.slowest([&] { coding = seconds_of_coding(sum, together); }, series.disturbed);
     series.coding.push_back(largest_over_ranks(fabric_, coding));
   }
 
@@ -203,17 +198,12 @@ class RankedStep {
   }
 
   static void settle(StepRow& row, bool has_right_sums) {
-    const auto wrong = [&](const char* reason, const char* note) {
-      row.outcome = RowOutcome::wrong;
-      row.reason = reason;
-      row.note = note;
-    };
     if (!*row.identical_bits)
-      wrong("ranks_differ", "the summed gradients are not the same on all ranks");
+      call_wrong(row, {"ranks_differ", "the summed gradients are not the same on all ranks"});
     else if (!row.exact.value_or(true))
-      wrong("inexact_integers", "sums of small integers in the gradients' place are wrong");
+      call_wrong(row, {"inexact_integers", "sums of small integers in the gradients' place are wrong"});
     else if (!has_right_sums)
-      wrong("wrong_sums", "the summed gradients are not the sums of the ranks' gradients");
+      call_wrong(row, {"wrong_sums", "the summed gradients are not the sums of the ranks' gradients"});
   }
 
   bool sums_integers_exactly(GradientSum& sum, std::span<const LayerRange> together) {
@@ -365,7 +355,7 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of, *sums[i], series[i]);
     if (has_whole)
-      of_one.push_back(ranked.slowest(alone ? std::function(run_alone) : nullptr, of_one_disturbed));
+      of_one.push_back(rank_sums.slowest(alone ? std::function(run_alone) : nullptr, of_one_disturbed));
     if (!calls.keep || seconds_since(kept) < kKeepSeconds) continue;
     fill_in_all();
     calls.keep();

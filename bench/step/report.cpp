@@ -22,10 +22,6 @@ std::string ratio_text(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.3f}", *ratio) : kDash;
 }
 
-std::string percent_text(double share) {
-  return fmt::format("{:.1f}%", 100 * share);
-}
-
 std::string winner_alone_text(const TaskRow& row) {
   if (row.winner_alone.empty()) return kDash;
   if (row.winner_alone == row.algorithm) return "the same";
@@ -189,7 +185,7 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                for (const TaskRow& row : rows) largest = std::max(largest, row.relative_l2.value_or(0));
                return largest;
              }());
-  const std::string disturbed = step.disturbed == 1 ? "1 sample" : fmt::format("{} samples", step.disturbed);
+  const std::string disturbed = counted(step.disturbed, "sample");
   if (step.disturbed > 0 && step.of.device.kind == DeviceKind::cpu)
     fmt::print(out,
                "The machine was not quiet: {} lost time to other programs or had threads that share a "

@@ -63,14 +63,6 @@ OperationProblem problem_of(const OperationGroup& group, const std::vector<StepT
   return problem;
 }
 
-// As of the operation by itself. A sum that is not in place of an addend begins with a copy of it.
-double bytes_of_group(const OperationGroup& group, const std::vector<StepTensor>& tensors, bool forward) {
-  const double copied = group.operation.kind == OperationKind::add && forward && group.input != group.output
-                            ? 2 * bytes_of(tensors[group.input].shape)
-                            : 0;
-  return copied + static_cast<double>(problem_of(group, tensors, forward).bytes());
-}
-
 // Fills in the tensors, groups and parameters of a program.
 class Tensors {
  public:
@@ -194,12 +186,14 @@ class Tasks {
         gradients_[output].is_there = true;
       }
     for (size_t i = program_.layers.size(); i-- > 0;) add_backward(i);
-    // Weight and velocity read and written, the gradient read.
     for (size_t i = 0; i < program_.layers.size(); ++i) {
       const auto values = static_cast<int64_t>(program_.layers[i].parameters);
-      add({TaskKind::update, i, "update", 5.0 * static_cast<double>(kFloat * values)});
+      add({TaskKind::update, i, "update"});
       program_.tasks.back().operation = OperationProblem{OperationSort::update, false, {1, 1, 1, values}};
     }
+    for (StepTask& task : program_.tasks)
+      for (const OperationProblem& operation : program_.operations_of(task))
+        task.bytes += static_cast<double>(operation.bytes());
   }
 
  private:
@@ -220,15 +214,12 @@ class Tasks {
   void add_group(size_t layer, size_t group, bool forward) {
     const OperationGroup& of = program_.layers[layer].groups[group];
     add({forward ? TaskKind::operation_forward : TaskKind::operation_backward, layer,
-         forward ? of.label : of.label + " backward", bytes_of_group(of, program_.tensors, forward),
-         std::nullopt, problem_of(of, program_.tensors, forward), group});
+         forward ? of.label : of.label + " backward", 0, std::nullopt,
+         problem_of(of, program_.tensors, forward), group});
   }
 
   void add_copies(size_t layer, TaskKind kind, std::vector<size_t> parts) {
-    double bytes = 0;
-    for (size_t part : parts)
-      bytes += 2 * bytes_of(program_.tensors[program_.layers[layer].concatenation->parts[part]].shape);
-    StepTask task{kind, layer, std::string(name(kind)), bytes};
+    StepTask task{kind, layer, std::string(name(kind))};
     task.parts = std::move(parts);
     add(std::move(task));
   }
@@ -250,8 +241,7 @@ class Tasks {
 
   void add_addend(size_t layer, size_t tensor, std::optional<size_t> addend) {
     Gradient& gradient = gradients_[tensor];
-    StepTask task{TaskKind::add_gradient, layer, gradient.is_there ? "add gradient" : "copy gradient",
-                  (gradient.is_there ? 3 : 2) * bytes_of(program_.tensors[tensor].shape)};
+    StepTask task{TaskKind::add_gradient, layer, gradient.is_there ? "add gradient" : "copy gradient"};
     task.tensor = tensor;
     task.addend = addend;
     task.operation = OperationProblem{gradient.is_there ? OperationSort::add : OperationSort::copy, false,

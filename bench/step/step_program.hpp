@@ -28,7 +28,6 @@ enum class TaskKind {
   loss,
   update
 };
-inline constexpr auto kTaskKinds = enumerators<TaskKind::update>();
 std::string_view name(TaskKind);
 
 struct StepTask {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bench/measure/cache_eviction.hpp"
+#include "bench/measure/ceilings.hpp"
 #include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/measure/quiet_sampler.hpp"
 
@@ -28,8 +29,6 @@ class CpuStepSampler final : public StepSampler {
  private:
   QuietSampler quiet_;
 };
-
-constexpr double kBurnInSeconds = 0.2;
 
 class GpuStepSampler final : public StepSampler {
  public:

@@ -24,7 +24,6 @@ constexpr int64_t kMaxDeviceOutputs = int64_t{1} << 28;
 // kMinSample.
 constexpr double kSumMultiplyAdds = 1e8;
 constexpr double kSampleMultiplyAdds = 5e7;
-constexpr int64_t kMinSample = 1024;
 
 // Largest single error allowed, in units of gate times typical value. Errors at the gate that are spread like
 // a normal distribution stay below 7 even over 10^11 outputs.

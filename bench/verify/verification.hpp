@@ -30,6 +30,9 @@ std::string_view name(DataKind);  // "whole-number", "uniform", "positive"
 // with NaN.
 Operands make_operands(const ConvProblem& problem, Device& device, DataKind kind, uint64_t seed);
 
+// Outputs of a sample, at least.
+inline constexpr int64_t kMinSample = 1024;
+
 struct VerifyOptions {
   uint64_t seed = 1;
   // Problems with more nominal operations than this, or more than 2^20 outputs, are compared on a stratified
@@ -39,7 +42,7 @@ struct VerifyOptions {
   // then are all compared, on that device where it is also the candidate's; null: the CPU does it. Where its
   // memory does not suffice, the CPU does it too.
   Device* reference_device = nullptr;
-  int64_t sampled_outputs = 4096;  // at most; fewer, but 1024, where one costs more than 12,000 multiply-adds
+  int64_t sampled_outputs = 4096;  // at most; fewer, but kMinSample, where one costs many multiply-adds
 };
 
 // `accuracy` is filled in as far as the check came. A failed one says in `note` which check, where and by how

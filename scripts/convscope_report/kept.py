@@ -39,6 +39,7 @@ COLUMNS = {
     "disturbed one, is the best of its side, with too long a time, are left out of the sums and of behind.",
     "behind": "Layers and passes where our best record is slower than the library's by more than a tenth, "
     "of those that both have.",
+    "protocol": "Version of the measuring protocol (docs/measuring.md).",
     "settings": "The same for two runs exactly where they differ in nothing but the time and the commit.",
 }
 SHORT = {"forward": "fwd", "backward_data": "bwd-data", "backward_filter": "bwd-filter"}
@@ -74,6 +75,7 @@ def entry_of(file: Path) -> dict:
         "rows": len(records),
         "libraries": " ".join(libraries),
         **headline(loaded),
+        "protocol": listed(records.loc[records["outcome"] == "measured", "protocol"]),
     }
     # The class is that of the folder's machine; runs of older programs do not know it.
     circumstances = [listed(records[name]) for name in CIRCUMSTANCES if name != "machine_class"]
@@ -240,13 +242,14 @@ def index(entries: list) -> dict:
     writer.writerows(runs)
     lines = [
         "| run | device | started | commit | batch | threads | passes | libraries | library / ours "
-        "| behind | throttled records |",
-        "|---" * 11 + "|",
+        "| behind | throttled records | protocol |",
+        "|---" * 12 + "|",
     ]
     for run in runs:
         ratio = f"{run['library_ms']} / {run['ours_ms']} ms = {run['ratio']}x" if run["ratio"] else ""
         cells = [f"[{run['run']}]({run['run']}{SUFFIX})", run["device"], run["started"], run["commit"]]
         cells += [run[name] for name in ("batch", "threads", "passes", "libraries")]
-        lines.append("| " + " | ".join([*cells, ratio, run["behind"], run["throttled"]]) + " |")
+        cells += [ratio, run["behind"], run["throttled"], run["protocol"]]
+        lines.append("| " + " | ".join(cells) + " |")
     page = README.read_text(encoding="utf-8") + "\n" + "\n".join(lines) + "\n"
     return {"index.csv": table.getvalue(), "README.md": page}

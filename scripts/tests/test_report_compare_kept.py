@@ -33,7 +33,8 @@ def test_ten_kept_pairs_of_a_quiet_cpu_are_the_same_and_what_they_show_of_three_
         planted = verdicts([(before, slowed(after, name)) for before, after in pairs], 0.02)
         shown += planted.count((name, "SLOWER"))
     page = " ".join((root / "docs/tables.md").read_text(encoding="utf-8").split())
-    assert len(single) == 600 and single.count("SAME") >= 0.99 * 600
+    assert len(single) == 600 and single.count("SAME") >= 0.95 * 600
+    assert "five FASTER or SLOWER" in page and single.count("FASTER") + single.count("SLOWER") == 5
     assert f"{single.count('SAME')} of the 600 records SAME" in page
     assert f"shown in {shown} of 60" in page
 

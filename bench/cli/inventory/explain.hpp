@@ -13,6 +13,7 @@
 #include "bench/cli/verbs.hpp"
 #include "bench/device/device.hpp"
 #include "bench/record/result.hpp"
+#include "bench/runner/config.hpp"
 
 namespace convscope {
 
@@ -21,8 +22,8 @@ struct ExplainOptions {
   std::optional<DeviceId> device;       // --device; null is every device that can be timed
   int threads = 0;                      // --threads; 0 is every core
   CacheState cache = CacheState::cold;  // --cache
-  std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
-  bool json = false;                                          // --json: one JSON document and nothing else
+  std::optional<int64_t> workspace_cap = kDefaultWorkspaceCap;  // --workspace-cap: bytes, null for inf
+  bool json = false;                                            // --json: one JSON document and nothing else
 };
 
 void add_flags(CLI::App& verb, ExplainOptions& options);

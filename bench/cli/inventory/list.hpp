@@ -31,7 +31,7 @@ struct ListOptions {
   std::string argument = {};  // the second one: a config for layers, a pattern for algorithms
   AlgorithmFilter filter = {};
   bool json = false;      // --json: one JSON document and nothing else
-  bool markdown = false;  // --markdown, of columns: docs/results_format.md
+  bool markdown = false;  // --markdown, of columns: the tables of docs/*_format.md
 };
 
 void add_flags(CLI::App& verb, ListOptions& options);

@@ -191,8 +191,7 @@ void check(const CLI::App& verb, const ChooseOptions& options) {
   if (options.config.empty() && options.results.empty())
     throw UsageError(
         "convscope choose needs a CONFIG or --results, as in: convscope choose configs/alexnet.json "
-        "(convscope "
-        "choose --help)");
+        "(convscope choose --help)");
   for (const std::string& flag : given_flags(verb))
     if (!options.results.empty() && flag != "--results" && flag != "--json")
       throw UsageError("--results says the whole problem; leave out " + flag);

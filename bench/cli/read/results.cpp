@@ -13,6 +13,7 @@
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
+#include "bench/core/names.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/console.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
@@ -76,7 +77,7 @@ void add_flags(CLI::App& verb, ShowOptions& options) {
   verb.add_option("--pass", options.passes, "Only these passes.")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"forward", "backward_data", "backward_filter"}))
+      ->check(CLI::IsMember(all_names(kPasses)))
       ->type_name("PASS,...");
   verb.add_flag(
       "--failed", options.failed,
@@ -111,17 +112,15 @@ void add_flags(CLI::App& verb, SelectOptions& options) {
   add_results(verb, options.results);
   verb.add_option(
           "--chooser", options.choosers,
-          "Ids of the records that are a library's own choice, with or without their device; when left "
-          "out cudnn.get, cudnn.find, cudnn.heur_a, cudnn.heur_b, cudnn.heur_fallback, "
-          "cudnn.autotune and onednn.auto.")
+          "Ids of the records that are a library's own choice, with or without their device; when left out " +
+              comma_list(default_choosers()) + ".")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("ID,...");
   add_json(verb, options.json);
   verb.footer(
       "Runs nothing. Several RESULTS are repeats of each other: a candidate's middle time counts, and the "
-      "table "
-      "says\nhow often a choice was the same. docs/selection.md explains every figure.\n\n"
+      "table says\nhow often a choice was the same. docs/selection.md explains every figure.\n\n"
       "Examples:\n"
       "  convscope select out/alexnet\n"
       "  convscope run configs/alexnet.json --workspace-cap 0,8MiB,32MiB,64MiB,128MiB,256MiB,inf --out "

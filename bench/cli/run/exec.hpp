@@ -9,6 +9,7 @@
 #include "bench/algorithm/registry.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/device/device.hpp"
+#include "bench/runner/config.hpp"
 
 namespace convscope {
 
@@ -16,13 +17,13 @@ namespace convscope {
 // output, backward_data input, backward_filter filter. Axes are those of the problem's layout: (n, c, h, w)
 // and (k, c, r, s) for nchw, (n, h, w, c) and (k, r, s, c) for nhwc, (c, h, w, n) and (c, r, s, k) for chwn.
 struct ExecOptions {
-  std::string problem;                                        // --case: a problem line or benchdnn descriptor
-  std::string algorithm;                                      // --algorithm: an id
-  std::string input, filter, output;                          // --input, --filter, --output
-  std::string bias;                                           // --bias, of an epilogue that has one: (k)
-  std::optional<DeviceId> device;                             // --device; null is the algorithm's own
-  int threads = 0;                                            // --threads; 0 is every core
-  std::optional<int64_t> workspace_cap = int64_t{256} << 20;  // --workspace-cap: bytes, null for inf
+  std::string problem;                // --case: a problem line or benchdnn descriptor
+  std::string algorithm;              // --algorithm: an id
+  std::string input, filter, output;  // --input, --filter, --output
+  std::string bias;                   // --bias, of an epilogue that has one: (k)
+  std::optional<DeviceId> device;     // --device; null is the algorithm's own
+  int threads = 0;                    // --threads; 0 is every core
+  std::optional<int64_t> workspace_cap = kDefaultWorkspaceCap;  // --workspace-cap: bytes, null for inf
 };
 
 void add_flags(CLI::App& verb, ExecOptions& options);

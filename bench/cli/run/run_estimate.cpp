@@ -13,7 +13,9 @@
 #include "bench/measure/watches.hpp"
 #include "bench/record/bound.hpp"
 #include "bench/runner/devices.hpp"
+#include "bench/runner/other_loads.hpp"
 #include "bench/runner/resolution.hpp"
+#include "bench/runner/run_suite.hpp"
 #include "bench/select/cost_model.hpp"
 #include "bench/verify/verification.hpp"
 
@@ -29,10 +31,9 @@ constexpr double kCheckedByte = 1e-9, kWorkspaceByte = 3e-10, kCopiedByte = 2e-1
 constexpr double kReferenceRate = 1e9, kSampledMultiplyAdds = 1.5e8;
 // Clock, cores and threads are read before and after each sample.
 constexpr double kReadingSeconds = 3e-4;
-constexpr double kBurnInSeconds = 0.2;
 constexpr double kPauseSeconds = std::chrono::duration<double>(kPlacingPause).count();
 
-constexpr double kCeilingsSeconds = 1.3, kLongRunSeconds = 30, kLookSeconds = 0.25;
+constexpr double kCeilingsSeconds = 1.3;
 
 // The `i`th of samples whose median is 1: quantiles of the logistic distribution, whose tails are heavier
 // than a normal one's, as those of times are, in the order of van der Corput, so that any first n of them
@@ -93,7 +94,7 @@ double expected_seconds(const ConvProblem& problem, int threads) {
   const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
   const double all = problem.nominal_flops() / 2;
   const double one_output = all / outputs;
-  const double sampled = std::min(all, kSampledMultiplyAdds + 1024 * one_output);
+  const double sampled = std::min(all, kSampledMultiplyAdds + static_cast<double>(kMinSample) * one_output);
   return kinds_of_data * (is_checked_whole(problem) ? all : sampled) / (kReferenceRate * threads);
 }
 
@@ -248,7 +249,7 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
 
 double run_overhead_seconds(double groups, int64_t measured_with) {
   if (measured_with == 0) return 0;
-  const double turns = groups > kLongRunSeconds ? 2 : 1;
+  const double turns = groups > kCeilingsHold ? 2 : 1;
   return kLookSeconds + turns * kCeilingsSeconds * static_cast<double>(measured_with);
 }
 

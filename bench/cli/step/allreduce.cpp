@@ -27,7 +27,7 @@ namespace convscope {
 namespace {
 
 std::vector<std::string> reductions_of(const AllReduceOptions& options, Basis basis) {
-  const std::string library(options.on_gpus() ? kNcclReduction : kMpiReduction);
+  const std::string library(options.on_gpus() ? kNccl : kMpi);
   std::vector<std::string> known = all_names(kReductions);
   if (basis == Basis::measured && fabric_of(options) != kThreads) known.push_back(library);
   if (options.parallel.reduce.empty()) return known;
@@ -35,8 +35,8 @@ std::vector<std::string> reductions_of(const AllReduceOptions& options, Basis ba
   allowed.push_back(library);
   for (const std::string& found : options.parallel.reduce) {
     if (std::ranges::find(allowed, found) != allowed.end()) continue;
-    if (found == kNcclReduction) throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
-    if (found == kMpiReduction)
+    if (found == kNccl) throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
+    if (found == kMpi)
       throw UsageError("--reduce mpi: it sums in host memory; between GPUs the library's own is nccl");
     throw UsageError(fmt::format("--reduce: found \"{}\"; allowed is {}{}", found, comma_list(allowed),
                                  did_you_mean(found, allowed)));
@@ -134,9 +134,8 @@ void check(const CLI::App& verb, const AllReduceOptions& options) {
 
 void add_flags(CLI::App& verb, AllReduceOptions& options) {
   verb.add_option("--bytes", options.bytes,
-                  "Bytes of one rank's gradient, in FP32; 4KiB..1GiB is 4KiB, 16KiB, 64KiB, ...; 4KiB..64MiB "
-                  "when left "
-                  "out.")
+                  "Bytes of one rank's gradient, in FP32; 4KiB..1GiB is 4KiB, 16KiB, 64KiB, ...; "
+                  "4KiB..64MiB when left out.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("SIZE,...");

@@ -12,13 +12,11 @@
 #include "bench/parallel/allreduce/reduction_row.hpp"
 #include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"
-#include "bench/record/row_keeper.hpp"
+#include "bench/parallel/network/row_keeper.hpp"
 
 namespace convscope {
 
-inline constexpr const char* kMpi = "mpi";
 inline constexpr const char* kThreads = "threads";
-inline constexpr const char* kNccl = "nccl";
 
 struct AllReduceOptions {
   ParallelOptions parallel;

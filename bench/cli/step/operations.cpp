@@ -61,8 +61,7 @@ void add_flags(CLI::App& verb, OperationsOptions& options) {
   add_json(verb, options.json);
   verb.footer(
       "Bias, ReLU, max and mean pooling, normalisation and addition, alone and with ReLU in one pass, as the "
-      "config "
-      "names\n"
+      "config names\n"
       "them, forward and backward, and each layer's update, in FP32 and nchw. Every result is compared with\n"
       "f64 before it is timed; tensors are out of the caches when it is. On the emulator results are "
       "checked\n"
@@ -123,9 +122,7 @@ void measure_on(OperationRun run, std::span<const LayerOperations> layers, const
   run.ceilings = measure_ceilings(*device, run.threads);
   OperationOptions measuring;
   measuring.seconds = all.options.seconds;
-  measuring.known_cores.multiply_add_rate = run.ceilings.fma_flops;
-  if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
-    measuring.known_cores.core_to_core_latency_seconds = latency;
+  measuring.known_cores = cores_of(run.ceilings);
   measuring.stopped = [&] { return all.stop.requested(); };
   Progress progress(all.program.errors, all.program.terminal.progress, all.program.terminal.columns);
   beginning.reset();

@@ -23,7 +23,7 @@ constexpr int64_t kLargestGradient = int64_t{1} << 40;
   throw UsageError(fmt::format("{}: found \"{}\"; allowed is {}", flag, text, allowed));
 }
 
-std::optional<double> whole_number(std::string_view text) {
+std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   const bool fits = read.ec == std::errc() && read.ptr == text.data() + text.size() && std::isfinite(value);
@@ -38,7 +38,7 @@ struct Unit {
 std::optional<double> with_unit(std::string_view text, std::initializer_list<Unit> units) {
   for (const Unit& unit : units)
     if (text.ends_with(unit.name))
-      if (const auto number = whole_number(text.substr(0, text.size() - unit.name.size())))
+      if (const auto number = number_of(text.substr(0, text.size() - unit.name.size())))
         return *number * unit.factor;
   return std::nullopt;
 }
@@ -84,7 +84,7 @@ std::vector<int64_t> all_series(std::string_view flag, const std::vector<std::st
 
 std::vector<int> read_counts(std::string_view flag, const std::vector<std::string>& texts) {
   const auto read = [](std::string_view text) -> std::optional<int64_t> {
-    const auto value = whole_number(text);
+    const auto value = number_of(text);
     const bool fits = value && *value == std::floor(*value) && kGpus.has(static_cast<int64_t>(*value));
     return fits ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
   };
@@ -181,8 +181,7 @@ void add_parallel_flags(CLI::App& verb, ParallelOptions& options) {
       ->type_name("N,...");
   verb.add_option("--reduce", options.reduce,
                   "Reductions: tree, ring, halving, hierarchical, striped; measured also the library's own, "
-                  "mpi between "
-                  "processes and nccl between GPUs.")
+                  "mpi between processes and nccl between GPUs.")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");

@@ -15,8 +15,9 @@
 #include "bench/cli/verbs.hpp"
 #include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"
+#include "bench/parallel/network/row_keeper.hpp"
 #include "bench/parallel/schedule/step_row.hpp"
-#include "bench/record/row_keeper.hpp"
+#include "bench/runner/config.hpp"
 #include "bench/step/task_row.hpp"
 
 namespace convscope {
@@ -42,7 +43,7 @@ struct StepOptions {
   std::optional<DeviceId> device;  // the CPU when left out
   std::vector<std::string> algorithms;
   int threads = 0;
-  std::optional<int64_t> workspace_cap = int64_t{256} << 20;
+  std::optional<int64_t> workspace_cap = kDefaultWorkspaceCap;
   double seconds = 90;
   bool fuse = false;
   std::string load;  // empty: none
@@ -80,11 +81,10 @@ std::vector<Compression> compressions_of(const StepOptions& options);
 std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& common);
 
 // step_kept.cpp: what modelled and replayed steps have in common, compute from records. A row for each of
-// their circumstances, batch, number of GPUs, reduction, overlap and codec, as `make` makes it.
-using MakeStepRow = std::function<StepRow(const StepCase&, std::span<const StepLayer>, const Scope&,
-                                          const std::string& measure_command)>;
+// their circumstances, batch, number of GPUs, reduction, overlap and codec; `see` is shown each.
+using StepObserver = std::function<void(const StepRow&, std::span<const StepLayer>, const Scope&)>;
 std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
-                                    const std::vector<int>& gpus, const MakeStepRow& make);
+                                    const std::vector<int>& gpus, const StepObserver& see = nullptr);
 // Throws UsageError where its flags are missing or wrong.
 void check_kept(const StepOptions& options);
 // Writes and prints the rows; the exit code.

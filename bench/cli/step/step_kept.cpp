@@ -13,8 +13,6 @@
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
-#include "bench/parallel/allreduce/device_values.hpp"
-#include "bench/parallel/allreduce/measure_reduction.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
@@ -30,7 +28,7 @@ namespace {
 
 // The name of the library's own all-reduce.
 std::string_view library_of(const StepOptions& options) {
-  return is_on_gpus(options) ? kNcclReduction : kMpiReduction;
+  return is_on_gpus(options) ? kNccl : kMpi;
 }
 
 template <const auto& values>
@@ -97,7 +95,7 @@ std::string hash_of(const std::vector<ResultRecord>& records, const std::vector<
 }  // namespace
 
 std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
-                                    const std::vector<int>& gpus, const MakeStepRow& make) {
+                                    const std::vector<int>& gpus, const StepObserver& see) {
   const Suite suite = load_suite(options.config);
   const std::vector<StepLayer> layers = step_layers_of(suite);
   const ResultFile file = read_all_results(options.rows);
@@ -128,7 +126,9 @@ std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& ne
         common.batch = options.per_gpu ? int64_t{batch} * n : batch;
         common.fleet = network.fleet(ranks_of(n, options.parallel));
         for (const StepCase& of : cases_of(options, common)) {
-          rows.push_back(make(of, layers, scope, measure_command(options, of, scope.any().key())));
+          rows.push_back(
+              modelled_step(of, layers, scope, network, measure_command(options, of, scope.any().key())));
+          if (see) see(rows.back(), layers, scope);
           rows.back().rows_hash = hash;
           if (rows.back().reason == "no_operations")
             rows.back().rerun = measure_operations_command(options, of, any.key);
@@ -149,9 +149,9 @@ std::vector<Reduction> reductions_of(const StepOptions& options) {
 bool sums_by_library(const StepOptions& options) {
   const std::vector<std::string>& names = options.parallel.reduce;
   const auto is_named = [&](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
-  if (is_named(kNcclReduction) && !is_on_gpus(options))
+  if (is_named(kNccl) && !is_on_gpus(options))
     throw UsageError("--reduce nccl: it sums between GPUs; add --device cuda");
-  if (is_named(kMpiReduction) && is_on_gpus(options))
+  if (is_named(kMpi) && is_on_gpus(options))
     throw UsageError("--reduce mpi: it sums in host memory; between GPUs the library's own is nccl");
   return basis_of(options) == Basis::measured && (names.empty() || is_named(library_of(options)));
 }

@@ -85,9 +85,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
   measuring.stopped = [&] { return stop.requested(); };
-  measuring.known_cores.multiply_add_rate = run.ceilings.fma_flops;
-  if (const double latency = run.ceilings.core_to_core_latency_seconds; latency > 0)
-    measuring.known_cores.core_to_core_latency_seconds = latency;
+  measuring.known_cores = cores_of(run.ceilings);
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
   beginning.reset();
   std::optional<HangWatch> watch;

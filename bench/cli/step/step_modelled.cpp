@@ -17,12 +17,8 @@ void check_modelled(const CLI::App& verb, const StepOptions& options) {
 
 int model_steps(const StepOptions& options, const Program& program) {
   const std::unique_ptr<NetworkModel> network = read_network(options.parallel);
-  const auto make = [&](const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
-                        const std::string& measure_command) {
-    return modelled_step(of, layers, scope, *network, measure_command);
-  };
   const auto gpus = read_counts("--gpus", options.parallel.gpus);
-  return report_steps(options, program, rows_from_kept(options, *network, gpus, make));
+  return report_steps(options, program, rows_from_kept(options, *network, gpus));
 }
 
 }  // namespace convscope

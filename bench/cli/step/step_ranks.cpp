@@ -62,7 +62,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std
   common.is_weak = options.per_gpu;
   common.fleet = {ranks_of(ranks, options.parallel),
                   Basis::measured,
-                  is_on_gpus(options) ? std::string(kNcclReduction) : "mpi",
+                  is_on_gpus(options) ? kNccl : kMpi,
                   is_on_gpus(options) ? "" : library,
                   {}};
   common.choose = run.choose;

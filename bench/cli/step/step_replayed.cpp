@@ -24,27 +24,20 @@ std::chrono::nanoseconds longest_wait(std::span<const StepRow> rows) {
 }
 
 int refuse_without_mpi(const StepOptions& options, const Program& program, const Refusal& why) {
-  ReplayedNetwork network("mpi", "");
-  const auto make = [&](const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
-                        const std::string& measure_command) {
-    return modelled_step(of, layers, scope, network, measure_command);
-  };
-  std::vector<StepRow> rows = rows_from_kept(options, network, {launch().size}, make);
+  ReplayedNetwork network(kMpi, "");
+  std::vector<StepRow> rows = rows_from_kept(options, network, {launch().size});
   refuse_all(rows, why);
   return report_steps(options, program, rows);
 }
 
 int replay(MpiJob& job, const StepOptions& options, const Program& program) {
-  ReplayedNetwork network("mpi", job.library());
+  ReplayedNetwork network(kMpi, job.library());
   std::vector<std::vector<ReplayedReduction>> reductions;
-  const auto make = [&](const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
-                        const std::string& measure_command) {
-    StepRow row = modelled_step(of, layers, scope, network, measure_command);
-    reductions.emplace_back(row.has_time() ? replayed_reductions(of, layers, scope)
+  const auto see = [&](const StepRow& row, std::span<const StepLayer> layers, const Scope& scope) {
+    reductions.emplace_back(row.has_time() ? replayed_reductions(row.of, layers, scope)
                                            : std::vector<ReplayedReduction>{});
-    return row;
   };
-  std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, make);
+  std::vector<StepRow> rows = rows_from_kept(options, network, {job.size()}, see);
   uint64_t hash = hash_of_program();
   for (const StepRow& row : rows) hash = hash_of_text(hash, row_json(step_columns(), row).dump());
   MetRanks met = met_ranks(job, hash);
@@ -76,8 +69,7 @@ int replay_steps_on_ranks(const StepOptions& options, const Program& program) {
   if (launch().size == 1)
     throw UsageError(
         "--basis replayed: the ranks between which gradients travel are missing; start it with mpirun, as "
-        "in: "
-        "mpirun -np 2 " +
+        "in: mpirun -np 2 " +
         program_at_hand() + " step ... --basis replayed");
   return on_mpi_ranks(
       program, [&](MpiJob& job) { return replay(job, options, program); },

@@ -35,9 +35,6 @@ class DeviceFabric final : public Fabric {
 // values[i] *= factor in the memory of a device of this kind.
 void enqueue_scale(DeviceKind kind, std::span<float> values, float factor, Queue& queue);
 
-// The name of the row that runs the library's own all-reduce.
-inline constexpr std::string_view kNcclReduction = "nccl";
-
 class DeviceValues final : public RankValues {
  public:
   // Of rank `rank` of `size`.

@@ -31,7 +31,7 @@ constexpr size_t kAddedCounts[] = {1, 255, 1023, 1025, 2048 * 1024 + 5000};
 using Fault = ThreadsCommunicator::Fault;
 
 std::vector<ReductionRow> device_rows(int n, int64_t bytes) {
-  std::vector<std::string> reductions{std::string(kNcclReduction)};
+  std::vector<std::string> reductions{std::string(kNccl)};
   for (Reduction reduction : kReductions) reductions.emplace(reductions.end() - 1, name(reduction));
   std::vector<ReductionRow> rows;
   for (const std::string& reduce : reductions) {
@@ -70,16 +70,16 @@ TEST(SumsInDeviceMemory, AreRightByEveryReductionAndTheLibrary) {
         EXPECT_EQ(row.outcome, RowOutcome::good) << row.note;
         EXPECT_TRUE(*row.exact && *row.identical_bits && *row.repeatable);
         EXPECT_GT(row.time.n, 0);
-        EXPECT_EQ(row.busiest_bytes.has_value(), row.reduce != kNcclReduction);
+        EXPECT_EQ(row.busiest_bytes.has_value(), row.reduce != kNccl);
       }
 }
 
 TEST(SumsInDeviceMemory, AreWrongWhereTheLibraryOrAMessageIs) {
   for (const ReductionRow& row : measured_rows(2, 4096, Fault::sum_of_rank_1))
-    EXPECT_EQ(row.reason, row.reduce == kNcclReduction ? "inexact_integers" : "") << row.reduce;
+    EXPECT_EQ(row.reason, row.reduce == kNccl ? "inexact_integers" : "") << row.reduce;
   for (const ReductionRow& row : measured_rows(2, 4096, Fault::lost_message)) {
-    EXPECT_EQ(row.outcome == RowOutcome::wrong, row.reduce != kNcclReduction) << row.reduce;
-    EXPECT_EQ(row.has_time(), row.reduce == kNcclReduction);
+    EXPECT_EQ(row.outcome == RowOutcome::wrong, row.reduce != kNccl) << row.reduce;
+    EXPECT_EQ(row.has_time(), row.reduce == kNccl);
   }
 }
 

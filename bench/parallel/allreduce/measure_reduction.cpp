@@ -158,19 +158,16 @@ class Candidate {
   }
 
   void settle(double outside, bool is_intact) {
-    const auto wrong = [&](const char* reason, const char* note) {
-      row_.outcome = RowOutcome::wrong;
-      row_.reason = reason;
-      row_.note = note;
-    };
     if (!*row_.exact)
-      wrong("inexact_integers", "sums of small integers are wrong");
+      call_wrong(row_, {"inexact_integers", "sums of small integers are wrong"});
     else if (outside > 0)
-      wrong("too_large_error", "sums of random values are farther from those in f64 than any order explains");
+      call_wrong(row_, {"too_large_error",
+                        "sums of random values are farther from those in f64 than any order explains"});
     else if (!*row_.identical_bits)
-      wrong("ranks_differ", "the ranks ended with different bits, so that their weights would drift apart");
+      call_wrong(row_, {"ranks_differ",
+                        "the ranks ended with different bits, so that their weights would drift apart"});
     else if (!is_intact)
-      wrong("written_outside", "something was written beside the values");
+      call_wrong(row_, {"written_outside", "something was written beside the values"});
   }
 
   ReductionRow& row_;
@@ -213,9 +210,7 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
     Candidate candidate(row, fabric, values);
     candidate.verify(seed);
     if (const auto reduction = from_name(kReductions, row.reduce))
-      row.busiest_bytes =
-          all_reduce_cost(*reduction, static_cast<double>(row.bytes), row.fleet.ranks, {{1, 0}, {1, 0}})
-              .busiest_bytes;
+      row.busiest_bytes = busiest_bytes(*reduction, static_cast<double>(row.bytes), row.fleet.ranks);
     if (row.outcome == RowOutcome::good) candidates.push_back(std::move(candidate));
   }
   std::vector<Candidate*> left;

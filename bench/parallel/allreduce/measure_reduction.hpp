@@ -12,9 +12,6 @@
 
 namespace convscope {
 
-// The name of the row that runs the library's own all-reduce.
-inline constexpr std::string_view kMpiReduction = "mpi";
-
 // Fills outcome, verification, time and bytes sent of rows that are all of this fabric and of the same
 // number of bytes: each is verified, then those that are right are timed in turns, a sample each. Afterwards
 // every rank's rows say the same. A sample is the time of the slowest rank from a barrier on, by the host's

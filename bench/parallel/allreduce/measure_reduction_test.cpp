@@ -71,7 +71,7 @@ ReductionRow row_of_library(FaultyLibrary::Fault fault) {
   run_ranks(3, [&](Fabric& fabric) {
     std::vector<ReductionRow> rows = rows_of(3, 4096);
     rows.resize(1);
-    rows[0].reduce = kMpiReduction;
+    rows[0].reduce = kMpi;
     FaultyLibrary library(fabric, fault);
     measure_reductions(library, kQuick, 1, rows);
     if (fabric.rank() == 0) result = rows[0];
@@ -104,7 +104,7 @@ TEST(MeasuredReductions, RefuseByNameAndLeaveTheOthers) {
   run_ranks(3, [](Fabric& fabric) {
     std::vector<ReductionRow> rows = rows_of(3, 400);
     rows.push_back(rows[0]);
-    rows.back().reduce = kMpiReduction;
+    rows.back().reduce = kMpi;
     measure_reductions(fabric, kQuick, 1, rows);
     EXPECT_EQ(rows[2].reason, "not_power_of_two");
     EXPECT_EQ(rows[5].reason, "library_missing");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/parallel/network/model_error.hpp"
 
 namespace convscope {
@@ -67,7 +68,7 @@ void print_disturbed(std::ostream& out, int64_t samples, const Look& look) {
   const std::string text = fmt::format(
       "The machine was not quiet: {} lost time to other programs on some rank, or to another rank on "
       "the same core (column disturbed).",
-      samples == 1 ? "1 sample" : fmt::format("{} samples", samples));
+      counted(samples, "sample"));
   fmt::print(out, "{}\n", wrapped(text, look.columns, "  "));
 }
 

@@ -8,6 +8,7 @@
 
 #include "bench/core/names.hpp"
 #include "bench/parallel/network/cost.hpp"
+#include "bench/parallel/reductions/reductions.hpp"
 
 namespace convscope {
 
@@ -23,10 +24,22 @@ std::string_view name(Basis);  // as spelled above
 enum class RowOutcome { good, refused, wrong, failed };
 std::string_view name(RowOutcome);  // as spelled above
 
+// Fabrics of libraries. A library's own all-reduce has its fabric's name.
+inline constexpr const char* kMpi = "mpi";
+inline constexpr const char* kNccl = "nccl";
+
 // Gives a row a reason, and no time.
 template <typename Row>
 void refuse(Row& row, const Refusal& why) {
   row.outcome = RowOutcome::refused;
+  row.reason = why.reason;
+  row.note = why.note;
+}
+
+// Takes a row's time for wrong.
+template <typename Row>
+void call_wrong(Row& row, const Refusal& why) {
+  row.outcome = RowOutcome::wrong;
   row.reason = why.reason;
   row.note = why.note;
 }

@@ -42,6 +42,11 @@ Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, cons
   return {};
 }
 
+double busiest_bytes(Reduction reduction, double bytes, const Ranks& ranks) {
+  const Link any{1, 0};
+  return all_reduce_cost(reduction, bytes, ranks, {any, any}).busiest_bytes;
+}
+
 double algorithm_bandwidth(double bytes, double seconds) {
   return bytes / seconds;
 }

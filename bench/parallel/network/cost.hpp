@@ -34,6 +34,9 @@ struct Cost {
 // (Thakur, Rabenseifner, Gropp 2005, without the time of adding.) The algorithm must not refuse the ranks.
 Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, const Links& links);
 
+// Cost::busiest_bytes, which do not depend on the links.
+double busiest_bytes(Reduction reduction, double bytes, const Ranks& ranks);
+
 // nccl-tests' definitions: bytes over time, and that times 2(n-1)/n, which is comparable with a link's
 // bandwidth for every n.
 double algorithm_bandwidth(double bytes, double seconds);

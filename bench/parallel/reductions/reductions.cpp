@@ -9,24 +9,17 @@
 namespace convscope {
 namespace {
 
-std::span<const std::byte> bytes_of(std::span<const float> values) {
-  return std::as_bytes(values);
-}
-std::span<std::byte> writable_bytes_of(std::span<float> values) {
-  return std::as_writable_bytes(values);
-}
-
 void send(Fabric& fabric, int to, std::span<const float> values) {
-  const Outgoing message{to, bytes_of(values)};
+  const Outgoing message{to, std::as_bytes(values)};
   fabric.exchange(std::span(&message, 1), {});
 }
 void receive(Fabric& fabric, int from, std::span<float> values) {
-  const Incoming message{from, writable_bytes_of(values)};
+  const Incoming message{from, std::as_writable_bytes(values)};
   fabric.exchange({}, std::span(&message, 1));
 }
 void swap(Fabric& fabric, int to, std::span<const float> sent, int from, std::span<float> received) {
-  const Outgoing out{to, bytes_of(sent)};
-  const Incoming in{from, writable_bytes_of(received)};
+  const Outgoing out{to, std::as_bytes(sent)};
+  const Incoming in{from, std::as_writable_bytes(received)};
   fabric.exchange(std::span(&out, 1), std::span(&in, 1));
 }
 
@@ -138,14 +131,14 @@ void striped_sum(Fabric& fabric, std::span<float> values, std::span<float> scrat
   std::vector<Incoming> in;
   for (int distance = 1; distance < n; ++distance) {  // so that no two ranks send to one at once
     const int to = (rank + distance) % n, from = (rank + n - distance) % n;
-    out.push_back({to, bytes_of(stripe(to))});
-    in.push_back({from, writable_bytes_of(scratch.subspan(in.size() * own.size(), own.size()))});
+    out.push_back({to, std::as_bytes(stripe(to))});
+    in.push_back({from, std::as_writable_bytes(scratch.subspan(in.size() * own.size(), own.size()))});
   }
   fabric.exchange(out, in);
   for (size_t i = 0; i < in.size(); ++i) fabric.add(scratch.subspan(i * own.size(), own.size()), own);
   for (size_t i = 0; i < in.size(); ++i) {
-    in[i].bytes = writable_bytes_of(stripe(in[i].from));
-    out[i].bytes = bytes_of(own);
+    in[i].bytes = std::as_writable_bytes(stripe(in[i].from));
+    out[i].bytes = std::as_bytes(own);
   }
   fabric.exchange(out, in);
 }

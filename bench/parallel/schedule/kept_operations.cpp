@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/measure/sample_series.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/record/result_files.hpp"
 
@@ -16,9 +17,6 @@ namespace convscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// As Measurement's kSuspectSamples, of which rows have only the numbers.
-constexpr double kSuspectSamples = 0.25;
 
 std::string text_in(const Json& row, const char* name) {
   const Json& value = row.at(name);

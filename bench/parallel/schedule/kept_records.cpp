@@ -92,7 +92,7 @@ StepWork step_work(std::span<const StepLayer> layers, const Scope& scope, int64_
         static_cast<double>(encoded_bytes({problem.out_channels, values}) + 4 * problem.out_channels);
     LayerWork lowest = work, highest = work;
     for (Pass pass : kPasses) {
-      if (pass == Pass::backward_data && layer.first) continue;
+      if (pass == Pass::backward_data && layer.skips_backward_data) continue;
       problem.pass = pass;
       const ResultRecord* record = record_of(scope, problem, choose);
       if (record == nullptr) {

@@ -21,8 +21,8 @@ namespace convscope {
 struct StepLayer {
   std::string name;
   ConvProblem shape;
-  int64_t count = 1;   // copies in a row
-  bool first = false;  // reads the image: its backward-data is not computed
+  int64_t count = 1;  // copies in a row
+  bool skips_backward_data = false;
   // What a step runs of each copy besides its convolution, at a batch of 1; none where that does not count.
   struct Operations {
     std::vector<OperationProblem> forward;

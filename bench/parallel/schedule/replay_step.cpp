@@ -154,9 +154,7 @@ void replay_steps(Fabric& fabric, double seconds, std::span<const std::vector<Re
   };
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].has_time() || replay(i).is_right()) continue;
-    rows[i].outcome = RowOutcome::wrong;
-    rows[i].reason = "inexact_integers";
-    rows[i].note = "a sum of whole numbers was not exact on every rank";
+    call_wrong(rows[i], {"inexact_integers", "a sum of whole numbers was not exact on every rank"});
   }
   const auto begin = Clock::now();
   for (int round = 0; round < kMaxRounds; ++round) {

@@ -129,8 +129,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      "Of a measured row: the error of a sample of the summed gradients against f64.",
      [](const R& r) { return cell(r.reduce_relative_l2); }},
     {"codec_relative_l2", "",
-     "Of a measured row with codes: ||e|| / ||g||, where e is what a rank's codes do not pass on of its first "
-     "gradients g; the largest over ranks. Of a Gaussian 0.603.",
+     "Of a measured row with codes: ||e|| / ||g||, where e is what a rank's codes do not pass on of its "
+     "first gradients g; the largest over ranks. Of a Gaussian 0.603.",
      [](const R& r) { return cell(r.codec_relative_l2); }},
     {"exact", "",
      "Of a measured row without codes: whether integers in the gradients' place were summed exactly on every "
@@ -148,10 +148,12 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.has_time() ? cell(r.samples) : Cell{}; }},
     {"disturbed", "",
      "Of a measured row: samples of the step, of its parts and of one GPU's step that lost time to other "
-     "programs on some rank, or before which a rank's GPU was used by others or had a low or held-down clock, "
-     "and again when they were taken once more.",
+     "programs on some rank, or before which a rank's GPU was used by others or had a low or held-down "
+     "clock, and again when they were taken once more.",
      [](const R& r) { return r.has_time() ? cell(r.disturbed) : Cell{}; }},
-    {"outcome", "", "good, refused or wrong.", [](const R& r) { return cell(r.outcome); }},
+    {"outcome", "",
+     "good, refused, wrong, or failed: it was begun, and then a rank was lost or a library failed.",
+     [](const R& r) { return cell(r.outcome); }},
     {"reason", "", "Why there is no time, as a code.", [](const R& r) { return cell(r.reason); }},
     {"note", "", "The sentence behind the reason, or what a good row leaves out.",
      [](const R& r) { return cell(r.note); }},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/parallel/network/basis.hpp"
 #include "bench/record/row_files.hpp"
 
 namespace convscope {
