@@ -115,7 +115,7 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
     for (const auto& seconds : pilot.phase_seconds) result.has_phases |= seconds.has_value();
     ++result.runs;
   } while (wants_more() &&
-           seconds_since(begin) + result.run_seconds <= options_.sampling.time_limit_seconds / 2);
+           seconds_since(begin) + result.whole_seconds <= options_.sampling.time_limit_seconds / 2);
   return result;
 }
 
@@ -129,7 +129,9 @@ int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
 }
 
 double Sampler::sample_seconds(const WarmUp& warm_up, int64_t iterations) const {
-  return static_cast<double>(iterations) * warm_up.whole_seconds + (runs_untimed() ? warm_up.run_seconds : 0);
+  // Where nothing is evicted a pilot's wall time is partly the host's, which the runs of a batch share.
+  const double run = evicts() ? warm_up.whole_seconds : warm_up.run_seconds;
+  return static_cast<double>(iterations + (runs_untimed() ? 1 : 0)) * run;
 }
 
 Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations) {
@@ -140,7 +142,10 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
-  if (runs_untimed()) run(candidate, prepares);
+  if (runs_untimed()) {
+    const ConvArgs args = run(candidate, prepares);
+    if (evicts()) evict(args, candidate.workspace->bytes());
+  }
   std::optional<ThreadReading> threads;
   if (options_.read_threads) threads = options_.read_threads();
   const Timing timing = time(candidate, iterations, prepares);

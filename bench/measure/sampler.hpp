@@ -18,7 +18,7 @@ namespace convscope {
 struct WarmUp {
   int64_t runs = 0;
   double run_seconds = 0;    // of the fastest
-  double whole_seconds = 0;  // likewise, with what is evicted after it
+  double whole_seconds = 0;  // wall time of the fastest, its eviction included
   int64_t operations = 0;    // of one run: places in the queue of launches
   bool has_phases = false;
 };

@@ -61,7 +61,8 @@ constexpr Column kColumns[] = {
     {"instructions", "", "The widest vector set in use.", of<&DeviceInfo::instructions>},
     {"virtualised", "", "Whether the machine is a virtual one.", of<&DeviceInfo::virtualised>},
     {"threads", "", "OpenMP threads, each pinned to a core.", of<&CaseKey::threads>},
-    {"cache", "", "Where tensors and workspace are when a run starts: cold, hot or weights-cold.",
+    {"cache", "",
+     "Where tensors and, on x86 CPUs, the workspace are when a run starts: cold, hot or weights-cold.",
      of<&CaseKey::cache>},
     {"workspace_cap_bytes", "bytes", "The workspace that an algorithm may use; null is no cap.",
      of<&CaseKey::workspace_cap>},
@@ -146,8 +147,8 @@ constexpr Column kColumns[] = {
     {"tensor_copies", "", "Copies of the tensors rotated through, so that each run finds them cold.",
      of<&Measurement::tensor_copies>},
     {"protocol", "",
-     "Version of the measuring protocol: 2 since what a run touched is evicted after it and samples follow "
-     "an untimed run where nothing is; before, 1.",
+     "Version of the measuring protocol: 2 since CPUs evict what the cache state calls cold after each run, "
+     "and samples whose caches another candidate could have changed follow an untimed run; before, 1.",
      of<&Measurement::protocol>},
     {"stop_reason", "",
      "Why sampling ended: converged (the interval is within the width, at the time limit too), max_samples, "

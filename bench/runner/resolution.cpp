@@ -68,6 +68,10 @@ std::map<std::string, double> relative_medians(const std::vector<ResultRecord>& 
   return relative;
 }
 
+bool is_outdated(const ResultRecord& record) {
+  return record.time && record.time->protocol != kProtocol;
+}
+
 }  // namespace
 
 std::optional<Resolution> resolution_of(std::span<const std::vector<ResultRecord>> runs) {
@@ -95,10 +99,6 @@ std::optional<Resolution> resolution_of(std::span<const std::vector<ResultRecord
   found.within_run = share_within(std::move(within));
   found.between_runs = std::max(found.within_run, share_within(std::move(between)));
   return found;
-}
-
-bool is_outdated(const ResultRecord& record) {
-  return record.time && record.time->protocol != kProtocol;
 }
 
 std::string resolution_folder(const DeviceInfo& device, int threads) {

@@ -42,6 +42,4 @@ std::string heading(const Contest& contest);
 TextTable score_table(const std::string& among);
 void add_score(TextTable& table, const std::string& who, const Score& score);
 
-// "12.5%" of 0.125.
-
 }  // namespace convscope

@@ -46,7 +46,7 @@ VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
 # What makes two records of a candidate comparable; where it differs, the record is refused.
 CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
-# So is it by these where both sides know them.
+# Likewise these, where both sides know them.
 WHERE_KNOWN = ("machine_class", "protocol")
 # Where it differs the record is compared, since that may be the question, and says so.
 FLAGGED = ("version", "program", "sampling", "knobs", "seed", "implementation")

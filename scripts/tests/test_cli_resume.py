@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -188,6 +189,19 @@ def test_resume_on_another_machine_is_refused(faulty: Path, finished: Path) -> N
     resumed = run(faulty, "run", "--resume", finished)
     assert resumed.returncode == 2
     assert "Antikythera mechanism" in resumed.stderr and "another device" in resumed.stderr
+
+
+def test_resume_of_a_run_by_another_protocol_is_refused(faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    only = ["--algorithm", "plain.cpu", "--pass", "forward"]
+    assert run(faulty, "run", config(tmp_path, 2), *only, *QUICK, "--out", out).returncode == 0
+    written = (out / "journal.jsonl").read_text()
+    older = re.sub(r'"protocol": ?2', '"protocol": 1', written)
+    assert older != written
+    (out / "journal.jsonl").write_text("\n".join(older.splitlines()[:-1]) + "\n")
+    resumed = run(faulty, "run", "--resume", out)
+    assert resumed.returncode == 2
+    assert "begun by version 1 of the measuring protocol" in resumed.stderr
 
 
 def test_a_worker_dies_with_its_parent(faulty: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/run/run_estimate.hpp"
+#include "bench/measure/cache_eviction.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -67,7 +68,7 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
     }
   candidate.run_seconds = run_seconds(key, operations, at.pace);
   candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
-  candidate.runs_untimed = key.cache != CacheState::cold || key.device != DeviceKind::cpu;
+  candidate.runs_untimed = !kEvictsRanges || key.cache != CacheState::cold || key.device != DeviceKind::cpu;
   return candidate;
 }
 

@@ -202,6 +202,12 @@ void note_resumption(RunLog& log, const std::vector<DeviceInfo>& devices, const 
     const DeviceId device = task.group.common.device_id();
     refuse_another_device(log.folder(), device_in(begun, device), device_in(environment, device));
   }
+  for (const ResultRecord& record : log.records())
+    if (record.time && record.time->protocol != kProtocol)
+      throw UsageError(
+          fmt::format("{}: was begun by version {} of the measuring protocol, this program measures by {}, "
+                      "and such times are not compared; begin anew with --out",
+                      log.folder(), record.time->protocol, kProtocol));
   if (program_of(begun) != program_of(environment))
     fmt::print(program.errors, "convscope: the run was begun by {}, this is {}\n", program_of(begun),
                program_of(environment));

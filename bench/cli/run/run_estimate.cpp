@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/core/stopwatch.hpp"
+#include "bench/measure/cache_eviction.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/statistics.hpp"
@@ -196,7 +197,7 @@ double run_seconds(const CaseKey& key, const std::optional<OperationCount>& oper
 }
 
 double evict_seconds(const CaseKey& key, int64_t workspace_bytes) {
-  if (key.device != DeviceKind::cpu || key.cache == CacheState::hot) return 0;
+  if (!kEvictsRanges || key.device != DeviceKind::cpu || key.cache == CacheState::hot) return 0;
   const int64_t tensors =
       key.cache == CacheState::cold ? key.problem.total_bytes() : key.problem.bytes(Role::filter);
   return kEvictedByte * static_cast<double>(workspace_bytes + tensors);
@@ -211,7 +212,7 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRu
   const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
   const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
   const double sample =
-      runs * (run + candidate.evict_seconds) + (candidate.runs_untimed ? run : 0) + kReadingSeconds;
+      (runs + (candidate.runs_untimed ? 1 : 0)) * (run + candidate.evict_seconds) + kReadingSeconds;
   const OneSeries one = one_series(sample, each, rule, spread);
   const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));
   return {warm_up.seconds + series * (one.seconds + again * sample), series * again};
