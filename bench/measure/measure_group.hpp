@@ -53,6 +53,16 @@ struct MeasureOptions {
 // nothing is evicted.
 void adapt_to_gpu(MeasureOptions& options);
 
+// Whether what must be cold is evicted after each run.
+inline bool evicts(const MeasureOptions& options) {
+  return options.evict && options.cache != CacheState::hot;
+}
+// Whether a run that is not timed comes before each sample, so that what another candidate left in the caches
+// is not in it.
+inline bool runs_untimed(const MeasureOptions& options) {
+  return !options.evict || options.cache != CacheState::cold;
+}
+
 struct MeasureCandidate {
   std::string id;  // the algorithm's
   Plan* plan = nullptr;

@@ -129,6 +129,18 @@ TEST(MeasureGroup, EvictsWhatMustBeColdAfterEachRunTheClockStopped) {
   }
 }
 
+TEST(MeasureOptions, EvictOnCpusButHotTensorsAndRunUntimedWhereCachesMayHoldAnothersLines) {
+  for (CacheState cache : kCacheStates) {
+    MeasureOptions cpu, gpu;
+    cpu.cache = gpu.cache = cache;
+    adapt_to_gpu(gpu);
+    EXPECT_EQ(evicts(cpu), kEvictsRanges && cache != CacheState::hot) << name(cache);
+    EXPECT_EQ(runs_untimed(cpu), !kEvictsRanges || cache != CacheState::cold) << name(cache);
+    EXPECT_FALSE(evicts(gpu)) << name(cache);
+    EXPECT_TRUE(runs_untimed(gpu)) << name(cache);
+  }
+}
+
 TEST(MeasureGroup, RunsUntimedRightBeforeEachSampleWhereAnotherCandidateWouldBeSeenInTheCaches) {
   for (CacheState cache : kCacheStates)
     for (const bool evicts : {true, false}) {

@@ -71,14 +71,14 @@ ConvArgs Sampler::run(const MeasureCandidate& candidate, bool prepares) {
 }
 
 Timing Sampler::time(const MeasureCandidate& candidate, int64_t iterations, bool prepares) {
-  const int64_t together = evicts() ? 1 : iterations;
+  const int64_t together = evicts(options_) ? 1 : iterations;
   Timing all;
   for (int64_t done = 0; done < iterations; done += together) {
     ConvArgs args;
     queue_.begin_timing();
     for (int64_t i = 0; i < together; ++i) args = run(candidate, prepares);
     add(queue_.end_timing(), all);
-    if (evicts()) evict(args, candidate.workspace->bytes());
+    if (evicts(options_)) evict(args, candidate.workspace->bytes());
   }
   return all;
 }
@@ -130,8 +130,8 @@ int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
 
 double Sampler::sample_seconds(const WarmUp& warm_up, int64_t iterations) const {
   // Where nothing is evicted a pilot's wall time is partly the host's, which the runs of a batch share.
-  const double run = evicts() ? warm_up.whole_seconds : warm_up.run_seconds;
-  return static_cast<double>(iterations + (runs_untimed() ? 1 : 0)) * run;
+  const double run = evicts(options_) ? warm_up.whole_seconds : warm_up.run_seconds;
+  return static_cast<double>(iterations + (runs_untimed(options_) ? 1 : 0)) * run;
 }
 
 Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t iterations) {
@@ -142,9 +142,9 @@ Sample Sampler::take(const MeasureCandidate& candidate, SeriesKind kind, int64_t
   queue_.mark_phases(!options_.phases_apart || kind == SeriesKind::phases);
   queue_.hold_back(true);
   const bool prepares = kind != SeriesKind::inference && candidate.plan->has_prepare();
-  if (runs_untimed()) {
+  if (runs_untimed(options_)) {
     const ConvArgs args = run(candidate, prepares);
-    if (evicts()) evict(args, candidate.workspace->bytes());
+    if (evicts(options_)) evict(args, candidate.workspace->bytes());
   }
   std::optional<ThreadReading> threads;
   if (options_.read_threads) threads = options_.read_threads();

@@ -55,9 +55,6 @@ class Sampler {
 
  private:
   DeviceState read_state();
-  bool evicts() const { return options_.evict && options_.cache != CacheState::hot; }
-  // Before each sample, so that what another candidate left in the caches is not in it.
-  bool runs_untimed() const { return !options_.evict || options_.cache != CacheState::cold; }
   // On the next copy; returns its operands.
   ConvArgs run(const MeasureCandidate& candidate, bool prepares);
   // The sum over so many runs. What must be cold is evicted after each, the clock stopped.

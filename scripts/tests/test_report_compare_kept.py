@@ -2,6 +2,9 @@
 
 import copy
 import itertools
+import math
+
+import numpy as np
 
 
 def slowed(run, algorithm):
@@ -28,6 +31,12 @@ def test_ten_kept_pairs_of_a_quiet_cpu_are_the_same_and_what_they_show_of_three_
         return [(one.place["algorithm"], one.verdict) for one in found if one.ratio]
 
     single = [verdict for pair in pairs for _, verdict in verdicts([pair], 0.05)]
+    apart = [
+        abs(math.log(one.ratio / one.drift))
+        for pair in pairs
+        for one in compare.compare_pairs([pair], 0.05)[0]
+        if one.ratio
+    ]
     shown = 0
     for name in {name for name, _ in verdicts(pairs, 0.02)}:
         planted = verdicts([(before, slowed(after, name)) for before, after in pairs], 0.02)
@@ -37,6 +46,7 @@ def test_ten_kept_pairs_of_a_quiet_cpu_are_the_same_and_what_they_show_of_three_
     assert "five FASTER or SLOWER" in page and single.count("FASTER") + single.count("SLOWER") == 5
     assert f"{single.count('SAME')} of the 600 records SAME" in page
     assert f"shown in {shown} of 60" in page
+    assert f"lie within {100 * np.quantile(apart, 0.9):.1f}% of the middle" in page
 
 
 def test_two_kept_pairs_of_a_gpu_are_the_same_and_show_three_percent_in_each_candidate(root):

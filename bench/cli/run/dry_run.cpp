@@ -14,7 +14,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/run/run_estimate.hpp"
-#include "bench/measure/cache_eviction.hpp"
+#include "bench/measure/measure_group.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -67,8 +67,11 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
     } catch (const std::exception&) {
     }
   candidate.run_seconds = run_seconds(key, operations, at.pace);
-  candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
-  candidate.runs_untimed = !kEvictsRanges || key.cache != CacheState::cold || key.device != DeviceKind::cpu;
+  MeasureOptions options;
+  options.cache = key.cache;
+  if (key.device == DeviceKind::cuda) adapt_to_gpu(options);
+  if (evicts(options)) candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
+  candidate.runs_untimed = runs_untimed(options);
   return candidate;
 }
 

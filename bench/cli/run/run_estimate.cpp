@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "bench/core/stopwatch.hpp"
-#include "bench/measure/cache_eviction.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/statistics.hpp"
@@ -197,7 +196,6 @@ double run_seconds(const CaseKey& key, const std::optional<OperationCount>& oper
 }
 
 double evict_seconds(const CaseKey& key, int64_t workspace_bytes) {
-  if (!kEvictsRanges || key.device != DeviceKind::cpu || key.cache == CacheState::hot) return 0;
   const int64_t tensors =
       key.cache == CacheState::cold ? key.problem.total_bytes() : key.problem.bytes(Role::filter);
   return kEvictedByte * static_cast<double>(workspace_bytes + tensors);

@@ -43,7 +43,7 @@ struct PacedCandidate {
 // for plans, the direct method's. By the kind's rate for convolutions where no ceiling is known.
 double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace);
 
-// After each run of a candidate; 0 where nothing is evicted.
+// After each run of a candidate, in a state that is not hot, where ranges are evicted.
 double evict_seconds(const CaseKey& key, int64_t workspace_bytes);
 
 // Of one group, by stage.
