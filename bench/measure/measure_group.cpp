@@ -50,6 +50,7 @@ class Group {
   std::vector<std::exception_ptr> failures_;  // by candidate; null where it has not failed
   std::exception_ptr lost_;                   // the DeviceLost that ended the group
   std::optional<std::string> other_programs_;
+  const Clock::time_point begin_ = Clock::now();
 };
 
 void Group::warm_up(size_t candidate) {
@@ -111,6 +112,7 @@ Sample Group::take(SampleSeries& series) {
     failures_[series.candidate] = std::current_exception();
     throw;
   }
+  sample.at_seconds = seconds_since(begin_);
   series.seconds_left -= seconds_since(begin) - (sampler_.waited_seconds() - waited);
   return sample;
 }

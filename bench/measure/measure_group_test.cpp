@@ -187,6 +187,22 @@ TEST(MeasureGroup, InterleavesAsTheSeedSays) {
   EXPECT_NE(visits_of(7), visits_of(8));
 }
 
+TEST(MeasureGroup, RecordsWhenEachSampleEnded) {
+  Bench bench;
+  ScriptedPlan a, b;
+  std::vector<size_t> visits;
+  const GroupMeasurement group = bench.measure({&a, &b}, [&](size_t candidate) {
+    visits.push_back(candidate);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  std::map<double, size_t> at;
+  for (size_t candidate : {0, 1})
+    for (double seconds : group.results[candidate].time.full.at_seconds) at[seconds] = candidate;
+  std::vector<size_t> order;
+  for (const auto& [seconds, candidate] : at) order.push_back(candidate);
+  EXPECT_EQ(order, std::vector<size_t>(visits.begin() + 2, visits.end())) << "after the two warm-ups";
+}
+
 TEST(MeasureGroup, WarmsUpWithOneRunLessWhereRunsAreLong) {
   Bench bench;
   ScriptedPlan brief, slow;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,10 +29,20 @@ const SampleSeries* find(std::span<const SampleSeries> all, size_t candidate, Se
   return nullptr;
 }
 
+// Files hold no more digits than a reading is good for.
+double rounded(double value, double steps_per_unit) {
+  return std::round(value * steps_per_unit) / steps_per_unit;
+}
+
 Series summary(const SampleSeries& series) {
   Series result;
   result.samples = seconds_of(series.samples);
   result.statistics = summarise(result.samples);
+  for (const Sample& sample : series.samples) {
+    result.at_seconds.push_back(rounded(sample.at_seconds, 1e4));
+    if (const auto speed = sample.speed()) result.speeds.push_back(rounded(*speed, 10));
+  }
+  if (result.speeds.size() < result.samples.size()) result.speeds.clear();
   for (const Sample& sample : series.samples)
     if (sample.held) result.not_held = result.not_held.value_or(0) + (*sample.held ? 0 : 1);
   return result;

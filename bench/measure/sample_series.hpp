@@ -24,6 +24,7 @@ namespace convscope {
 // samples, and Google Benchmark's report is written from them (benchmark_driver.hpp).
 struct Sample {
   double seconds = 0;                                            // per run
+  double at_seconds = 0;                                         // when it ended, after the group's begin
   std::array<std::optional<double>, kPhaseCount> phase_seconds;  // per run; null where not marked
   std::optional<bool> held;                                      // as Timing::held
   DeviceState state;  // before it; the clock is the one that the samples are judged by
@@ -33,6 +34,11 @@ struct Sample {
   double involuntary_switches = 0;  // forced on the process, from the reading before to the one after
   bool throttled = false;           // the clock was too low or held down, or the threads were badly placed
 
+  // How fast the threads computed beside it, in 1e9 operations a second, or a device's clock in MHz; null where
+  // neither is known.
+  std::optional<double> speed() const {
+    return cores ? std::optional(1e-9 * cores->multiply_add_rate) : state.clock_mhz;
+  }
   // Of its time what the threads lost, or of the time before it what other programs had of the GPU; null
   // where neither is known.
   std::optional<double> lost_share() const {

@@ -35,6 +35,22 @@ TEST(SampleSeries, BecomesTheTotalOfItsKindAndNoOther) {
   EXPECT_FALSE(time.inference || time.single || time.kernel);
 }
 
+TEST(SampleSeries, SaysWhenItsSamplesEndedAndHowFastTheMachineWasBesideThem) {
+  std::vector<Sample> samples(2, sample_of(1));
+  samples[0].at_seconds = 0.12346;
+  samples[1].at_seconds = 2;
+  samples[0].state.clock_mhz = samples[1].state.clock_mhz = 1980.04;
+  const auto full = [&] { return measurement_of({{series_of(SeriesKind::full, samples)}}, kCandidate).full; };
+  EXPECT_EQ(full().at_seconds, (std::vector<double>{0.1235, 2}));
+  EXPECT_EQ(full().speeds, (std::vector<double>{1980, 1980})) << "a device's clock";
+  samples[0].cores = CoreReading{397.84e9, std::nullopt};
+  samples[1].cores = CoreReading{432e9, std::nullopt};
+  EXPECT_EQ(full().speeds, (std::vector<double>{397.8, 432})) << "its threads say more than a clock";
+  samples[1].cores.reset();
+  samples[1].state.clock_mhz.reset();
+  EXPECT_EQ(full().speeds, std::vector<double>{}) << "all of them or none";
+}
+
 TEST(SampleSeries, OfNobodyIsAFailedMeasurement) {
   const Measurement time = measurement_of({}, kCandidate);
   EXPECT_EQ(time.stop_reason, "failed");

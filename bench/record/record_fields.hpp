@@ -66,7 +66,7 @@ void fields(auto& field, Is<Series> auto& part) {
   field("mean_seconds", s.mean);
   field("stddev_seconds", s.stddev);
   field("samples_seconds", part.samples);
-  CONVSCOPE_ADDED_FIELDS(not_held)
+  CONVSCOPE_ADDED_FIELDS(at_seconds, speeds, not_held)
 }
 
 void fields(auto& field, Is<Measurement> auto& part) {

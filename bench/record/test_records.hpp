@@ -14,6 +14,8 @@ inline ConvProblem conv2() {
 inline Series series(double median) {
   Series s;
   s.samples = {median, median * 0.5, median * 2};
+  s.at_seconds = {0.25, 0.5, 0.75};
+  s.speeds = {400, 400, 390.5};
   s.statistics = {3,           median,      median * 0.9, median * 1.1, median * 0.5,
                   median * .6, median * .7, median * 0.1, median * 1.2, median * 0.2};
   return s;
