@@ -52,7 +52,7 @@ ResultRecord complete_record() {
   record.accuracy.relative_l2 = record.accuracy.max_abs = record.accuracy.max_relative = 0.5;
   record.accuracy.integers_exact = true;
   Measurement& time = record.time.emplace();
-  time.full.samples = {0.5};
+  time.full.samples = time.full.at_seconds = time.full.speeds = {0.5};
   time.inference = time.kernel = time.single = time.repeat = time.full;
   time.phase_seconds.fill(0.5);
   record.health.clock_mhz = record.health.core_share = record.health.core_to_core_latency_seconds =
