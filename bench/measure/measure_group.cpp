@@ -1,6 +1,7 @@
 #include "bench/measure/measure_group.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string>
@@ -50,8 +51,11 @@ class Group {
   std::vector<std::exception_ptr> failures_;  // by candidate; null where it has not failed
   std::exception_ptr lost_;                   // the DeviceLost that ended the group
   std::optional<std::string> other_programs_;
-  const Clock::time_point begin_ = Clock::now();
 };
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 void Group::warm_up(size_t candidate) {
   if (observer_) observer_(candidate);
@@ -112,7 +116,7 @@ Sample Group::take(SampleSeries& series) {
     failures_[series.candidate] = std::current_exception();
     throw;
   }
-  sample.at_seconds = seconds_since(begin_);
+  sample.at_seconds = seconds_since_1970();
   series.seconds_left -= seconds_since(begin) - (sampler_.waited_seconds() - waited);
   return sample;
 }

@@ -24,7 +24,7 @@ namespace convscope {
 // samples, and Google Benchmark's report is written from them (benchmark_driver.hpp).
 struct Sample {
   double seconds = 0;                                            // per run
-  double at_seconds = 0;                                         // when it ended, after the group's begin
+  double at_seconds = 0;                                         // when it ended, since 1970
   std::array<std::optional<double>, kPhaseCount> phase_seconds;  // per run; null where not marked
   std::optional<bool> held;                                      // as Timing::held
   DeviceState state;  // before it; the clock is the one that the samples are judged by

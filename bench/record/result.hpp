@@ -64,8 +64,8 @@ struct Series {
   std::vector<double> samples;
   Statistics statistics;
   // Of each sample, for `convscope-report compare`, which takes out what the machine did meanwhile: when it
-  // ended, in seconds after its group's begin, and how fast the machine was beside it, in 1e9 operations a
-  // second of its threads or in MHz. Empty in older files and of `kernel`; speeds also where none is known.
+  // ended, in seconds since 1970, and how fast the machine was beside it, in 1e9 operations a second of its
+  // threads or in MHz. Empty in older files and of `kernel`; speeds also where one is not known.
   std::vector<double> at_seconds, speeds;
   // On a GPU: samples whose work began before all of it was enqueued; null elsewhere.
   std::optional<int64_t> not_held;
