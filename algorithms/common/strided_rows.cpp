@@ -38,13 +38,14 @@ HWY_INLINE hn::Mask<D> lanes_between(D d, int64_t begin, int64_t end) {
   return hn::AndNot(hn::FirstN(d, static_cast<size_t>(begin)), hn::FirstN(d, static_cast<size_t>(end)));
 }
 
-// The lanes are in[lane * kEvery]. Reads up to the place of the next one.
+// The lanes are in[lane * kEvery], a power of two. Reads up to the place of the next one.
 template <int kEvery, class D>
 HWY_INLINE hn::Vec<D> load_every(D d, const float* in) {
   if constexpr (kEvery == 1)
     return hn::LoadU(d, in);
   else
-    return hn::ConcatEven(d, hn::LoadU(d, in + HWY_LANES(float)), hn::LoadU(d, in));
+    return hn::ConcatEven(d, load_every<kEvery / 2>(d, in + kEvery / 2 * HWY_LANES(float)),
+                          load_every<kEvery / 2>(d, in));
 }
 
 // Lanes [begin, end) of a vector are in[lane * kEvery], the others zero.
@@ -53,12 +54,12 @@ HWY_INLINE hn::Vec<D> load_strided(D d, const float* in, int64_t begin, int64_t 
   if constexpr (kEvery == 1) {
     return hn::MaskedLoad(lanes_between(d, begin, end), d, in);
   } else {
-    constexpr int64_t lanes = HWY_LANES(float), half = lanes / 2;
+    constexpr int64_t half = HWY_LANES(float) / 2;
+    // The even lanes of a vector of every (kEvery / 2)th are lanes [first, first + half).
     const auto part = [&](int64_t first) HWY_ATTR {
       const int64_t from = HWY_MIN(HWY_MAX(begin - first, int64_t{0}), half);
       const int64_t to = HWY_MIN(HWY_MAX(end - first, int64_t{0}), half);
-      const auto mask = lanes_between(d, 2 * from, HWY_MAX(2 * to - 1, int64_t{0}));
-      return hn::MaskedLoad(mask, d, in + 2 * first);
+      return load_strided<kEvery / 2>(d, in + kEvery * first, 2 * from, HWY_MAX(2 * to - 1, int64_t{0}));
     };
     return hn::ConcatEven(d, part(half), part(0));
   }
@@ -134,6 +135,7 @@ void copy_strided(const float* in, int64_t in_step, int64_t every, float* out, i
 #if HWY_TARGET != HWY_SCALAR
   if (kMasks && every == 1) return copy_strided_by_vectors<1>(in, in_step, out, out_step, rows, shape);
   if (kMasks && every == 2) return copy_strided_by_vectors<2>(in, in_step, out, out_step, rows, shape);
+  if (kMasks && every == 4) return copy_strided_by_vectors<4>(in, in_step, out, out_step, rows, shape);
 #endif
   for (int64_t row = 0; row < rows; ++row, in += in_step, out += out_step) {
     float* to = out;

@@ -83,7 +83,7 @@ void expect_copied_strided(int64_t every, const PaddedRow& shape) {
 
 TEST(CopyStridedRows, CopiesEveryNthElementBetweenZerosAndNothingElse) {
   for_each_target([] {
-    for (const int64_t every : {1, 2, 3})
+    for (const int64_t every : {1, 2, 3, 4})
       for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50})
         for (const int64_t before : {0, 1, 3, 17})
           for (const int64_t after : {0, 2, 19}) expect_copied_strided(every, {before, columns, after});
@@ -110,7 +110,7 @@ void expect_spread(int64_t every, int64_t columns, bool add) {
 
 TEST(SpreadRows, SetsOrAddsToEveryNthElementAndNothingElse) {
   for_each_target([] {
-    for (const int64_t every : {1, 2, 3})
+    for (const int64_t every : {1, 2, 3, 4})
       for (const int64_t columns : {1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50})
         for (const bool add : {false, true}) expect_spread(every, columns, add);
   });

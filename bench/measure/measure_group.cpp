@@ -74,7 +74,7 @@ void Group::warm_up(size_t candidate) {
 // The series share what is left of the candidate's time.
 void Group::add_series(size_t candidate, double seconds_left) {
   const WarmUp& warm_up = warm_ups_[candidate];
-  const int64_t batch = sampler_.iterations_after(warm_up);
+  const int64_t batch = warm_up.iterations;
   std::vector<SeriesKind> kinds{SeriesKind::full};
   if (candidates_[candidate].plan->has_prepare()) kinds.push_back(SeriesKind::inference);
   if (options_.sampling.repeat) kinds.push_back(SeriesKind::repeat);

@@ -116,15 +116,17 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
     ++result.runs;
   } while (wants_more() &&
            seconds_since(begin) + result.whole_seconds <= options_.sampling.time_limit_seconds / 2);
+  result.iterations = iterations_of_sample(result.run_seconds, result.operations, options_, queue_);
   return result;
 }
 
-int64_t Sampler::iterations_after(const WarmUp& warm_up) const {
-  if (warm_up.run_seconds >= options_.batch_below_seconds) return 1;
-  int64_t max = options_.max_iterations;
-  if (const auto held = queue_.max_held_operations(); held && warm_up.operations > 0)
-    max = std::max<int64_t>(std::min(max, *held / warm_up.operations), 1);
-  const double wanted = std::ceil(options_.min_sample_seconds / std::max(warm_up.run_seconds, 1e-9));
+int64_t iterations_of_sample(double run_seconds, int64_t operations, const MeasureOptions& options,
+                             const Queue& queue) {
+  if (run_seconds >= options.batch_below_seconds) return 1;
+  int64_t max = options.max_iterations;
+  if (const auto held = queue.max_held_operations(); held && operations > 0)
+    max = std::max<int64_t>(std::min(max, *held / operations), 1);
+  const double wanted = std::ceil(options.min_sample_seconds / std::max(run_seconds, 1e-9));
   return static_cast<int64_t>(std::clamp(wanted, 1.0, static_cast<double>(max)));
 }
 

@@ -20,8 +20,14 @@ struct WarmUp {
   double run_seconds = 0;    // of the fastest
   double whole_seconds = 0;  // wall time of the fastest, its eviction included
   int64_t operations = 0;    // of one run: places in the queue of launches
+  int64_t iterations = 1;    // that make a sample
   bool has_phases = false;
 };
+
+// How many runs, of so many operations each, make a sample: 1, or as many as min_sample_seconds need, but no
+// more than the queue can hold back together.
+int64_t iterations_of_sample(double run_seconds, int64_t operations, const MeasureOptions& options,
+                             const Queue& queue);
 
 class Sampler {
  public:
@@ -34,10 +40,6 @@ class Sampler {
   // At least warmup_runs and warmup_seconds, unless that would take more than half of the time limit; one run
   // less where a run is long. Throws what the plan throws.
   WarmUp warm_up(const MeasureCandidate& candidate);
-
-  // How many runs make a sample after this warm-up: 1, or as many as min_sample_seconds need, but no more
-  // than the queue can hold back together.
-  int64_t iterations_after(const WarmUp& warm_up) const;
 
   // What a sample of so many runs is expected to take, with all that is not timed.
   double sample_seconds(const WarmUp& warm_up, int64_t iterations) const;

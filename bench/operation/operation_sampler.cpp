@@ -1,13 +1,13 @@
 #include "bench/operation/operation_sampler.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/measure/cache_eviction.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/measure/measure_group.hpp"
 #include "bench/measure/quiet_sampler.hpp"
+#include "bench/measure/sampler.hpp"
 #include "bench/measure/tensor_copies.hpp"
 
 namespace convscope {
@@ -113,12 +113,7 @@ class GpuSampler final : public OperationSampler {
     Timing pilot = run(plan, 1);
     for (int more = 1; more < kPilots; ++more)
       if (const Timing next = run(plan, 1); next.seconds < pilot.seconds) pilot = next;
-    if (pilot.seconds >= rule_.batch_below_seconds) return 1;
-    int64_t most = rule_.max_iterations;
-    if (const auto held = queue_.max_held_operations(); held && pilot.operations > 0)
-      most = std::clamp(*held / pilot.operations, int64_t{1}, most);
-    const double wanted = std::ceil(rule_.min_sample_seconds / std::max(pilot.seconds, 1e-9));
-    return static_cast<int64_t>(std::min(wanted, static_cast<double>(most)));
+    return iterations_of_sample(pilot.seconds, pilot.operations, rule_, queue_);
   }
 
   Device& device_;

@@ -60,26 +60,15 @@ std::string journal_path(const std::string& folder) {
   return (fs::path(folder) / "journal.jsonl").string();
 }
 
-// The records stand one a line: the file can be searched and compared with line tools.
 std::string results_text(const ResultFile& file) {
-  std::string text = "{\n";
-  const auto add = [&](std::string_view key, const Json& value) {
-    text.append(" \"").append(key).append("\": ").append(dump_json(value)).append(",\n");
-  };
   Json ceilings = Json::array();
   for (const Ceilings& measured : file.ceilings) ceilings.push_back(to_json(measured));
-  add("schema_version", kSchemaVersion);
-  add("argv", file.argv);
-  add("config", file.config);
-  add("environment", file.environment);
-  add("ceilings", ceilings);
-  text += " \"records\": [";
-  const char* separator = "\n";
-  for (const ResultRecord& record : file.records) {
-    text.append(separator).append("  ").append(dump_json(to_json(record)));
-    separator = ",\n";
-  }
-  return text + "\n ]\n}\n";
+  const Json head{{"schema_version", kSchemaVersion},
+                  {"argv", file.argv},
+                  {"config", file.config},
+                  {"environment", file.environment},
+                  {"ceilings", ceilings}};
+  return lines_text(head, "records", file.records.size(), [&](size_t i) { return to_json(file.records[i]); });
 }
 
 const Json& member(const Json& json, const char* key, Json::value_t type, const char* expected) {
@@ -252,6 +241,16 @@ bool is_missing(const std::string& path) {
 }
 
 }  // namespace
+
+std::string lines_text(const Json& head, std::string_view name, size_t entries,
+                       const std::function<Json(size_t)>& entry) {
+  std::string text = "{\n";
+  for (const auto& [key, value] : head.items()) text += " \"" + key + "\": " + dump_json(value) + ",\n";
+  text.append(" \"").append(name).append("\": [");
+  for (size_t i = 0; i < entries; ++i)
+    text.append(i == 0 ? "\n" : ",\n").append("  ").append(dump_json(entry(i)));
+  return text + "\n ]\n}\n";
+}
 
 void check_can_be_written(const std::string& path) {
   if (is_no_plain_file(path)) return;

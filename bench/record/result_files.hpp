@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -53,6 +54,11 @@ std::string unpack_xz(std::string_view bytes);
 
 // The bytes of a file. Throws UsageError with the path and the system's words.
 std::string read_file(const std::string& path);
+
+// JSON text: the members of `head`, one a line, and then the list `name` of so many entries, one a line, so
+// that a file of it can be searched and compared with line tools.
+std::string lines_text(const nlohmann::ordered_json& head, std::string_view name, size_t entries,
+                       const std::function<nlohmann::ordered_json(size_t)>& entry);
 
 // Replaces the file by `text`: written beside it, fsynced, renamed. What is no plain file, as a pipe or
 // /dev/stdout, is written to. Throws with the path and the system's words: UsageError where no file can be

@@ -26,22 +26,6 @@ inline nlohmann::ordered_json to_json(const RowsHead& head) {
   return {{"schema_version", kRowsSchemaVersion}, {"argv", head.argv}, {"environment", head.environment}};
 }
 
-// One row a line, so that the file can be searched and compared with line tools.
-template <typename Row>
-std::string rows_text(const RowsHead& head, std::span<const ColumnOf<Row>> columns,
-                      std::span<const Row> rows) {
-  std::string text = "{\n";
-  const nlohmann::ordered_json members = to_json(head);
-  for (const auto& [key, value] : members.items()) text += " \"" + key + "\": " + dump_json(value) + ",\n";
-  text += " \"rows\": [";
-  const char* separator = "\n";
-  for (const Row& row : rows) {
-    text.append(separator).append("  ").append(dump_json(row_json(columns, row)));
-    separator = ",\n";
-  }
-  return text + "\n ]\n}\n";
-}
-
 // A folder that gets rows of one kind. The constructor throws UsageError where the folder holds a run already
 // or cannot be written.
 template <typename Row>
@@ -66,7 +50,8 @@ class RowFolder {
     write_csv(csv, columns_, rows);
     write_file_atomically((std::filesystem::path(folder_) / (name_ + ".csv")).string(), csv.str());
     write_file_atomically((std::filesystem::path(folder_) / (name_ + ".json")).string(),
-                          rows_text(head_, columns_, rows));
+                          lines_text(to_json(head_), "rows", rows.size(),
+                                     [&](size_t i) { return row_json(columns_, rows[i]); }));
   }
 
  private:

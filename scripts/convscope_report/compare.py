@@ -28,6 +28,7 @@ from scipy.stats import t as student
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
 from convscope_report.results import CANDIDATE, Results, dictionaries
+from convscope_report.steadied import steadied
 
 CONFIDENCE = 0.99
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
@@ -126,8 +127,9 @@ def verdict_of(ratio: float, low: float, high: float, floor: float, matters: flo
 
 
 def compare(a: Results, b: Results, matters: float) -> tuple:
-    """Return the Comparisons in A's order, the Floor, the share that matters, records only in A, only in B.
+    """Return the Comparisons, the Floor, the share that matters, records only in A, only in B.
 
+    They are in A's order, those of a contest together.
     A difference smaller than `matters` (0.05 is 5%) is none to the user; a noisy run makes it larger.
     """
     floor = noise_floor(a, b)
@@ -138,7 +140,7 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
         (columns, {key(record, columns): record for record in right})
         for columns in (CANDIDATE, [name for name in CANDIDATE if name != "machine_class"], LOOSE)
     ]
-    used, found, only_a, contests = set(), [], [], defaultdict(list)
+    used, only_a, contests = set(), [], defaultdict(list)
     for record in left:
         others = (found_by.get(key(record, columns)) for columns, found_by in alike)
         other = next((candidate for candidate in others if candidate is not None), None)
@@ -147,16 +149,12 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
             continue
         used.add(key(other, CANDIDATE))
         if record["full_median_ms"] is not None or other["full_median_ms"] is not None:
-            made = one(record, other)
-            found.append(made)
-            if made.ratio is not None:
-                contests[key(record, CONTEST)].append((made, same_code(record, other)))
+            contests[key(record, CONTEST)].append((record, other))
+    found = [made for pairs in contests.values() for made in compared(pairs, floor.share, matters)]
     if not found:
         raise ReportError(
             f"the two have no candidate with a time in common: {why_nothing(left, right, bool(used))}"
         )
-    for contest in contests.values():
-        judge(contest, floor.share, matters)
     return found, floor, matters, only_a, [record for record in right if key(record, CANDIDATE) not in used]
 
 
@@ -251,7 +249,7 @@ def same_code(a: dict, b: dict) -> bool:
 
 
 def judge(contest: list, floor: float, matters: float) -> None:
-    """Give the records of one contest, pairs of a Comparison and same_code(), their verdicts."""
+    """Give the Comparisons of one contest, each with its same_code(), their verdicts."""
     for made, _ in contest:
         witnesses = np.log([other.ratio for other, same in contest if same and other is not made])
         middle, spread = 0.0, 0.0
@@ -285,8 +283,19 @@ def key(record: dict, columns: list) -> tuple:
     return tuple(record[column] for column in columns)
 
 
-def one(a: dict, b: dict) -> Comparison:
-    """Return the comparison of two records of one candidate; one with a ratio has no verdict yet."""
+def compared(pairs: list, floor: float, matters: float) -> list:
+    """Return the Comparisons of the pairs (A, B) of records of one contest, with their verdicts."""
+    found = [refused(a, b) for a, b in pairs]
+    usable = [(made, pair) for made, pair in zip(found, pairs, strict=True) if not made.remarks]
+    steady = steadied([pair for _, pair in usable])
+    for (made, pair), samples in zip(usable, steady, strict=True):
+        rate(made, *pair, samples)
+    judge([(made, same_code(*pair)) for made, pair in usable if made.ratio is not None], floor, matters)
+    return found
+
+
+def refused(a: dict, b: dict) -> Comparison:
+    """Return the comparison of two records of one candidate, with remarks where it is refused."""
     made = Comparison(
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
@@ -299,15 +308,17 @@ def one(a: dict, b: dict) -> Comparison:
         if record["rank"] is None:
             what = record["standing"] if record["outcome"] == "measured" else record["outcome"]
             made.remarks.append(f"{side} is {what}{': ' + record['reason'] if record['reason'] else ''}")
-    if made.remarks:
-        return made
-    samples = all_samples_ms(a), all_samples_ms(b)
-    if samples[0] == samples[1]:
+    return made
+
+
+def rate(made: Comparison, a: dict, b: dict, samples: tuple) -> None:
+    """Give the comparison of A and B its ratio and interval, from their steadied samples, and its remarks."""
+    if a["samples_ms"] == b["samples_ms"]:
         made.ratio = made.low = made.high = 1.0  # one measurement on both sides
     elif min(map(len, samples)) < MIN_SAMPLES:
         made.remarks.append(f"fewer than {MIN_SAMPLES} samples; give {what_gives_more(a, b)}")
         made.verdict = "UNDECIDED"
-        return made
+        return
     else:
         made.ratio, made.low, made.high = shift(*samples)
     made.remarks += [
@@ -318,7 +329,6 @@ def one(a: dict, b: dict) -> Comparison:
     made.remarks += [
         f"{side} was {record['standing']}" for side, record in (("A", a), ("B", b)) if is_suspect(record)
     ]
-    return made
 
 
 def what_gives_more(a: dict, b: dict) -> str:
@@ -327,11 +337,6 @@ def what_gives_more(a: dict, b: dict) -> str:
     if any(found and int(found[1]) < MIN_SAMPLES for found in most):
         return f"--min-samples and --max-samples {MIN_SAMPLES} or more"
     return "--time-limit or --min-samples more"
-
-
-def all_samples_ms(record: dict) -> list:
-    """Return the samples of a record in ms, with those of --aa's second series: they are of the same code."""
-    return record["samples_ms"] + (record["samples_again_ms"] or [])
 
 
 def differ(a, b) -> bool:

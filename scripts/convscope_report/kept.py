@@ -80,7 +80,7 @@ def entry_of(file: Path) -> dict:
     # The class is that of the folder's machine; runs of older programs do not know it.
     circumstances = [listed(records[name]) for name in CIRCUMSTANCES if name != "machine_class"]
     sets = [sorted(set(records[name].map(str))) for name in ("problem", "algorithm", "sampling")]
-    repeated = bool(records["samples_again_ms"].notna().any())
+    repeated = bool(records["aa_ratio"].notna().any())
     settings = repr((file.parent.name, circumstances, libraries, sets, repeated))
     return {**entry, "settings": hashlib.sha256(settings.encode()).hexdigest()[:12]}
 

@@ -96,15 +96,21 @@ class Run:
         return str(self.environment.get("started", ""))
 
 
+# Lists of a record with an entry a sample, the second series of --aa after the first: its time; when it
+# ended, in seconds since 1970; how fast the machine was beside it (1e9 operations a second of its threads, or
+# MHz). Empty where older files do not say; None of a record without a time.
+SAMPLES = ("samples_ms", "samples_at", "samples_speed")
+
+
 @dataclass(frozen=True)
 class Results:
     """Records of one or several runs.
 
     `records`: a data frame, a record a candidate, with the columns of results.csv (times in ms, sizes in
-    bytes, None where nothing is known), and besides `run`, an index into `runs`; `samples_ms`, the raw
-    samples of full; `samples_again_ms`, those of the second series of --aa; `first`, whether the layer reads
-    the image; `sampling`, the rule of sampling as one line, or None; `summary`, what the algorithm says of
-    itself; `hardware`, what results.json says of the device (cores, sizes of caches).
+    bytes, None where nothing is known), and besides SAMPLES; `run`, an index into `runs`;
+    `first`, whether the layer reads the image; `sampling`, the rule of sampling as one line, or None;
+    `summary`, what the algorithm says of itself; `hardware`, what results.json says of the device (cores,
+    sizes of caches).
     """
 
     records: pd.DataFrame
@@ -309,18 +315,25 @@ def is_number(value) -> bool:
 def facts_of(record: dict) -> dict:
     """Return what a record has and its row of results.csv lacks."""
     return {
-        "samples_ms": samples_ms(record, "full"),
-        "samples_again_ms": samples_ms(record, "repeat"),
+        **samples_of(record),
         "sampling": sampling_text(record.get("sampling")),
         "summary": record["algorithm"]["summary"],
         "hardware": record["device"],
     }
 
 
-def samples_ms(record: dict, series: str) -> list | None:
-    """Return raw samples of a series of a record in ms, or None where there are none."""
-    values = (record.get("time") or {}).get(series)
-    return [1e3 * seconds for seconds in values["samples_seconds"]] if values else None
+def samples_of(record: dict) -> dict:
+    """Return the SAMPLES of a record."""
+    time = record.get("time") or {}
+    series = [time[name] for name in ("full", "repeat") if time.get(name)]
+    if not series:
+        return dict.fromkeys(SAMPLES)
+    times, at, speeds = [], [], []
+    for one in series:
+        times += [1e3 * seconds for seconds in one["samples_seconds"]]
+        at += one.get("at_seconds", [])
+        speeds += one.get("speeds", [])
+    return dict(zip(SAMPLES, (times, at, speeds), strict=True))
 
 
 def sampling_text(rule: dict | None) -> str | None:

@@ -81,13 +81,17 @@ def test_two_runs_of_the_same_program_are_the_same():
 
 
 def test_the_second_series_of_aa_keeps_an_outlier_from_being_the_interval():
-    from convscope_report.compare import all_samples_ms, shift
+    from convscope_report.compare import shift
+    from convscope_report.results import samples_of
 
     steady, burst = [1.0, 1.01, 1.02, 1.03, 1.04, 1.05], [1.0, 1.01, 1.02, 1.03, 1.04, 1.9]
-    alone = {"samples_ms": burst, "samples_again_ms": None}
-    repeated = {"samples_ms": burst, "samples_again_ms": steady}
-    assert shift(steady, all_samples_ms(alone))[2] > 1.8
-    assert shift(steady + steady, all_samples_ms(repeated))[2] < 1.1
+
+    def samples_ms(**series):
+        times = {name: {"samples_seconds": [1e-3 * ms for ms in samples]} for name, samples in series.items()}
+        return samples_of({"time": times})["samples_ms"]
+
+    assert shift(steady, samples_ms(full=burst))[2] > 1.8
+    assert shift(steady + steady, samples_ms(full=burst, repeat=steady))[2] < 1.1
 
 
 def test_slower_rows_fail_where_asked_to(tmp_path):

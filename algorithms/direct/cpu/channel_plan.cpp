@@ -12,10 +12,14 @@
 namespace convscope::direct {
 namespace {
 
+// Of so few summed channels a loop over them for each tap is too short; one over taps and channels is not.
+constexpr int64_t kFewChannels = 8;
+
 struct Strip {
   Range pixels;
   Range taps;                   // of the columns, that fall inside for some pixel
   std::vector<int8_t> skipped;  // of each of these taps, see TileJob
+  bool skips_none() const { return std::ranges::count(skipped, 0) == std::ssize(skipped); }
 };
 
 // Pixels of a strip, with `images` side by side, that read padding and need not be multiplied. Tiles of few
@@ -33,6 +37,7 @@ struct ChannelTraversal {
   int64_t packed_at = 0;
   int64_t row_step = 0, column_step = 0, block_step = 0, channel_block_step = 0;  // of the packed filter
   std::vector<int64_t> row_offset, column_offset;
+  std::vector<int64_t> pair_offset;  // of each column and channel, see TileJob; empty where there are many
   std::vector<Strip> strips;
   std::vector<int64_t> pixel_offset;  // in the written tensor, from the row's first pixel
   int64_t pixel_step = 0;             // between pixels of a plane (NCHW, one image); otherwise 0
@@ -136,6 +141,10 @@ ChannelTraversal ChannelPlan::make_traversal(const Correlation& one, int64_t pac
   traversal.channel_block_step = summed_blocks_ * traversal.block_step;
   for (const Tap& tap : one.rows.taps) traversal.row_offset.push_back(tap.offset * staged_.row_step);
   for (const Tap& tap : one.columns.taps) traversal.column_offset.push_back(staged_.column_offset(tap));
+  if (summed_blocks_ == 1 && summed_block_ <= kFewChannels)
+    for (const int64_t column : traversal.column_offset)
+      for (int64_t c = 0; c < summed_block_; ++c)
+        traversal.pair_offset.push_back(column + c * staged_.channel_step);
   const int64_t images = staged_.shape.images;
   for (const Range& pixels : balanced_parts(one.columns.count * images, kernels_.max_pixels)) {
     Strip strip{pixels, one.columns.taps_inside(pixels.begin / images, (pixels.end - 1) / images + 1), {}};
@@ -261,6 +270,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, const float* bi
   job.in_channel_step = staged_.channel_step;
   job.filter_row_step = traversal.row_step;
   job.filter_column_step = traversal.column_step;
+  // The filter vectors of a narrow last block have gaps between the columns.
+  const bool has_pairs = !traversal.pair_offset.empty() && tile_lanes == block_lanes_;
   for (int64_t i = task.rows.begin; i < task.rows.end; ++i) {
     const Range rows = correlation.rows.taps_inside(i, i + 1);
     float* to =
@@ -277,6 +288,9 @@ void ChannelPlan::compute(const Task& task, const float* packed, const float* bi
       job.row_offset = traversal.row_offset.data() + rows.begin;
       job.column_offset = traversal.column_offset.data() + strip.taps.begin;
       job.skipped = strip.skipped.data();
+      job.pair_offset = has_pairs && strip.skips_none()
+                            ? traversal.pair_offset.data() + strip.taps.begin * summed_block_
+                            : nullptr;
       if (traversal.pixel_step != 0)
         prefetch_rows(to + strip.pixels.begin * traversal.pixel_step, written_shape_.stride[1],
                       channels_of(task.block), (strip.pixels.size() - 1) * traversal.pixel_step + 1);

@@ -95,13 +95,43 @@ HWY_INLINE void store_tile(const Vector (&sum)[sizeof...(kPixel)][kVectors], flo
     (store(sum[kPixel], tile + kPixel * kVectors * lanes), ...);
 }
 
+// `count` input channels at any taps: x at from_x(i), the filter vectors one after the other.
+template <int kStep, size_t kPixels, size_t kVectors, typename FromX, typename Inside>
+HWY_INLINE void sum_products(Vector (&sum)[kPixels][kVectors], const float* HWY_RESTRICT filter,
+                             int64_t count, const FromX& from_x, Inside inside) {
+  const Tag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; ++i) {
+    Vector vectors[kVectors];
+    vectors[0] = hn::LoadU(d, filter);
+    if constexpr (kVectors == 2) vectors[1] = hn::LoadU(d, filter + lanes);
+    multiply_add<kStep>(sum, vectors, from_x(i), inside);
+    filter += static_cast<int64_t>(kVectors) * lanes;
+  }
+  tally_product(2 * count * int64_t{inside.size() * kVectors} * lanes);
+}
+
+template <int kStep, size_t kVectors, size_t kPixels>
+HWY_INLINE void sum_pairs(const TileJob& job, Vector (&sum)[kPixels][kVectors]) {
+  const int64_t pairs = job.columns * job.last_channels;
+  for (int64_t r = 0; r < job.rows; ++r) {
+    const float* HWY_RESTRICT x = job.in + (job.in_offset + job.row_offset[r]);
+    sum_products<kStep>(
+        sum, job.filter + r * job.filter_row_step, pairs,
+        [&](int64_t pair) HWY_ATTR { return x + job.pair_offset[pair]; },
+        std::make_index_sequence<kPixels>());
+  }
+}
+
 template <int kStep, size_t kVectors, size_t kPixels>
 void tile(const TileJob& job) {
   constexpr auto pixels = std::make_index_sequence<kPixels>();
-  const Tag d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vector sum[kPixels][kVectors];
   clear_sums<kVectors>(sum, pixels);
+  if (job.pair_offset != nullptr) {
+    sum_pairs<kStep>(job, sum);
+    return store_tile<kVectors>(sum, job.tile, job.accumulate, pixels);
+  }
   for (int64_t b = 0; b < job.blocks; ++b) {
     const int64_t channels = b + 1 < job.blocks ? job.channels : job.last_channels;
     for (int64_t r = 0; r < job.rows; ++r)
@@ -111,15 +141,8 @@ void tile(const TileJob& job) {
         const float* HWY_RESTRICT f =
             job.filter + b * job.filter_block_step + r * job.filter_row_step + s * job.filter_column_step;
         const auto sum_channels = [&](auto inside) HWY_ATTR {
-          for (int64_t c = 0; c < channels; ++c) {
-            Vector filter[kVectors];
-            filter[0] = hn::LoadU(d, f);
-            if constexpr (kVectors == 2) filter[1] = hn::LoadU(d, f + lanes);
-            multiply_add<kStep>(sum, filter, x, inside);
-            f += static_cast<int64_t>(kVectors) * lanes;
-            x += job.in_channel_step;
-          }
-          tally_product(2 * channels * int64_t{inside.size() * kVectors} * lanes);
+          sum_products<kStep>(
+              sum, f, channels, [&](int64_t c) HWY_ATTR { return x + c * job.in_channel_step; }, inside);
         };
         for_pixels_inside<kPixels>(job.skipped == nullptr ? 0 : job.skipped[s], sum_channels);
       }

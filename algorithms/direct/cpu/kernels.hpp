@@ -40,6 +40,10 @@ struct TileJob {
   const int8_t* skipped = nullptr;
   int64_t columns = 0;
   int64_t filter_column_step = 0;
+  // Where few channels make short loops: column_offset[s] + channel * in_channel_step of all pairs, channels
+  // innermost, whose filter vectors lie one after the other. Then nothing is skipped, and there is one block.
+  // Null: a loop over channels for each column.
+  const int64_t* pair_offset = nullptr;
   bool accumulate = false;  // add to the tile's contents
 };
 

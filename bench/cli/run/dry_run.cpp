@@ -66,7 +66,9 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
       why = refusal.what();
     } catch (const std::exception&) {
     }
-  candidate.run_seconds = run_seconds(key, operations, at.pace);
+  CaseKey own = key;
+  own.algorithm = algorithm.info().id;
+  candidate.run_seconds = run_seconds(own, operations, at.pace);
   MeasureOptions options;
   options.cache = key.cache;
   if (key.device == DeviceKind::cuda) adapt_to_gpu(options);

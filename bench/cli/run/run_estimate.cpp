@@ -172,25 +172,31 @@ Pace pace_of(const DeviceInfo& device, int threads) {
     }
   if (!is_calibrated && device.kind == DeviceKind::cpu) pace.ceilings = glimpse(device, threads);
   std::vector<double> spreads, over_predicted;
+  std::map<std::string, std::vector<double>> of_algorithm;
   double kept = 0, retaken = 0;
   for (const ResultRecord& record : measured) {
     const Statistics& full = record.time->full.statistics;
     if (const double spread = spread_of(full); std::isfinite(spread)) spreads.push_back(spread);
-    if (const auto predicted = predicted_seconds(record.key.problem, counts(record), pace.ceilings))
+    if (const auto predicted = predicted_seconds(record.key.problem, counts(record), pace.ceilings)) {
       over_predicted.push_back(full.median / *predicted);
+      of_algorithm[record.key.algorithm].push_back(full.median / *predicted);
+    }
     kept += samples_kept(*record.time);
     retaken += static_cast<double>(record.health.discarded_samples);
   }
   if (!spreads.empty()) pace.spread = summarise(spreads).median;
   if (!over_predicted.empty()) pace.times_predicted = summarise(over_predicted).mean;
+  for (const auto& [id, times] : of_algorithm) pace.times_predicted_of[id] = summarise(times).mean;
   if (kept > 0) pace.retaken = retaken / kept;
   return pace;
 }
 
 double run_seconds(const CaseKey& key, const std::optional<OperationCount>& operations, const Pace& pace) {
   const ConvProblem& problem = key.problem;
-  if (const auto predicted = predicted_seconds(problem, operations, pace.ceilings))
-    return pace.times_predicted * *predicted;
+  if (const auto predicted = predicted_seconds(problem, operations, pace.ceilings)) {
+    const auto own = pace.times_predicted_of.find(key.algorithm);
+    return *predicted * (own != pace.times_predicted_of.end() ? own->second : pace.times_predicted);
+  }
   const DeviceTraits& device = traits(key.device);
   return problem.nominal_flops() / device.convolution_flops / (device.rates_are_per_thread ? key.threads : 1);
 }

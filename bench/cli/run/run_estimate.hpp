@@ -5,8 +5,10 @@
 // taken to be quiet.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "bench/record/result.hpp"
 #include "bench/runner/cases.hpp"
@@ -21,11 +23,12 @@ struct Pace {
   // The median of a candidate over the cost model's time: the mean over the runs in results/.
   double times_predicted = 1.3;
   double retaken = 0;  // samples that are taken again, over those that are kept
+  std::map<std::string, double> times_predicted_of{};  // by algorithm, of those that were measured
 };
 
 // Of the runs that `convscope calibrate` keeps: the best ceilings, the middle spread, the mean over the cost
-// model's times, and the samples that were taken again. Where there are none, of a CPU the ceilings that a
-// twentieth of a second shows, of other devices nothing.
+// model's times, of all and by algorithm, and the samples that were taken again. Where there are none, of a
+// CPU the ceilings that a twentieth of a second shows, of other devices nothing.
 Pace pace_of(const DeviceInfo& device, int threads);
 
 // A candidate that was not refused. `run_seconds`: of one run, prepare included.

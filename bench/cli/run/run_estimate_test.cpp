@@ -260,6 +260,10 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   const double first = run_seconds(file.records[0].key, file.records[0].operations, {pace.ceilings, 0, 1}),
                second = run_seconds(file.records[1].key, file.records[1].operations, {pace.ceilings, 0, 1});
   EXPECT_NEAR(pace.times_predicted, (0.01 / first + 0.02 / second) / 2, 1e-9);
+  const auto estimated = [&](const ResultRecord& of) { return run_seconds(of.key, of.operations, pace); };
+  EXPECT_DOUBLE_EQ(estimated(file.records[0]), 0.01) << "each algorithm as it was measured";
+  EXPECT_DOUBLE_EQ(estimated(file.records[1]), 0.02);
+  EXPECT_DOUBLE_EQ(estimated(measured("winograd.mixed.cpu", 1)), pace.times_predicted * first);
   EXPECT_EQ(pace.retaken, 3.0 / (2 * file.records[0].time->full.statistics.n));
 }
 

@@ -12,14 +12,14 @@ from convscope_report.contexts import SUSPECT
 from convscope_report.figures import COLOURS, HATCHES, OTHER_COLOUR, group
 from convscope_report.html import sides, summary, surroundings
 from convscope_report.render import heading, mark, notes
-from convscope_report.results import dictionaries
+from convscope_report.results import SAMPLES, dictionaries
 from convscope_report.table import cell_text, number_text
 from convscope_report.tables import TABLES
 
 HERE = Path(__file__).parent
 LARGEST = 6_000_000
 # What only the program's own tables need, and the page never shows.
-LEFT_OUT = ("samples_ms", "samples_again_ms", "hardware")
+LEFT_OUT = (*SAMPLES, "hardware")
 DIGITS = 7
 SCRIPTS = ("marks.js", "layers.js", "charts.js", "record.js", "grid.js", "report.js")
 

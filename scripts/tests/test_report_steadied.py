@@ -1,0 +1,137 @@
+"""`compare`: samples without what the machine did to them, on machines whose every change is known."""
+
+import numpy as np
+import pytest
+
+CANDIDATES = 10
+SLOPES = -np.linspace(0, 0.6, CANDIDATES)  # from bound by memory to bound by cores
+NOISE = 0.02
+
+
+def run_on(machine, ratios=(1.0,) * CANDIDATES, seed=0):
+    """The records of a contest on a machine: (speed, slowness) by the number of the sample from 0 to 1.
+
+    In each round every candidate has a sample, in random order; the first ones end after a third of them.
+    """
+    random = np.random.default_rng(seed)
+    records = [{"samples_ms": [], "samples_at": [], "samples_speed": []} for _ in range(CANDIDATES)]
+    rounds, at = 45, 0
+    for number in range(rounds):
+        for one in random.permutation(CANDIDATES):
+            at += 1
+            if number > rounds * (one + 5) / (CANDIDATES + 4):
+                continue
+            speed, slowness = machine(at / rounds / CANDIDATES)
+            record = records[one]
+            time = (one + 1) * ratios[one] * slowness * speed ** SLOPES[one] * np.exp(random.normal(0, NOISE))
+            record["samples_ms"].append(time)
+            record["samples_at"].append(1.7e9 + at)
+            record["samples_speed"].append(400 * speed * np.exp(random.normal(0, 0.002)))
+    return records
+
+
+def steady(share):
+    """Changes nothing."""
+    return 1.0, 1.0
+
+
+def slowing(share):
+    """Ends 10% slower than it begins, whatever runs."""
+    return 1.0, 1 + 0.1 * share
+
+
+def boosting(share):
+    """Has a clock that is 15% higher in every other tenth of the time."""
+    return (1.15 if int(10 * share) % 2 else 1.0), 1.0
+
+
+def boosted(share):
+    """Has the higher clock most of the time."""
+    return (1.0 if int(10 * share) % 5 == 0 else 1.15), 1.0
+
+
+def always(speed):
+    """Of one clock throughout."""
+    return lambda share: (speed, 1.0)
+
+
+def distances(a, b):
+    """How far the ratio of each candidate is from the middle one."""
+    ratios = np.array([np.log(np.median(two) / np.median(one)) for one, two in zip(a, b, strict=True)])
+    return np.abs(ratios - np.median(ratios))
+
+
+def raw_and_steadied(a, b):
+    from convscope_report.steadied import steadied
+
+    raw = [(one["samples_ms"], two["samples_ms"]) for one, two in zip(a, b, strict=True)]
+    return raw, steadied(list(zip(a, b, strict=True)))
+
+
+# And how far above that of a steady machine the distance may be: where the clock changes seldom, slopes that
+# few samples speak of are kept near each other.
+@pytest.mark.parametrize(
+    ("before", "after", "above"),
+    [
+        (steady, slowing, 1.2),
+        (slowing, boosting, 1.4),
+        (boosting, slowing, 1.4),
+        (boosting, boosting, 1.2),
+        (boosting, boosted, 1.4),
+        (slowing, boosted, 2),
+        (steady, boosted, 2),
+    ],
+)
+def test_two_runs_of_one_code_are_nearly_as_near_as_on_a_steady_machine(before, after, above):
+    found = {"raw": [], "steadied": [], "no machine": []}
+    for seed in range(12):
+        a, b = run_on(before, seed=seed), run_on(after, seed=100 + seed)
+        raw, level = raw_and_steadied(a, b)
+        found["raw"].extend(distances(*zip(*raw, strict=True)))
+        found["steadied"].extend(distances(*zip(*level, strict=True)))
+        quiet = run_on(steady, seed=seed), run_on(steady, seed=100 + seed)
+        found["no machine"].extend(distances(*zip(*raw_and_steadied(*quiet)[0], strict=True)))
+    raw, level, least = (np.quantile(found[name], 0.9) for name in ("raw", "steadied", "no machine"))
+    assert level < above * least
+    assert raw > 1.6 * max(least, level), "the machine must be one that shows, or this test cannot fail"
+
+
+@pytest.mark.parametrize("slower", [0, CANDIDATES // 2, CANDIDATES - 1])
+def test_a_slower_candidate_stays_as_much_slower(slower):
+    ratios = [1.05 if one == slower else 1.0 for one in range(CANDIDATES)]
+    found = []
+    for seed in range(20):
+        pairs = raw_and_steadied(run_on(boosting, seed=seed), run_on(slowing, ratios, seed=100 + seed))[1]
+        logs = np.array([np.log(np.median(b) / np.median(a)) for a, b in pairs])
+        found.append(logs[slower] - np.median(np.delete(logs, slower)))
+    assert np.mean(found) == pytest.approx(np.log(1.05), abs=0.01)
+
+
+def test_speeds_that_differ_between_runs_and_not_within_change_nothing_by_guessing():
+    """No sample says what a higher clock does to a candidate, so nothing is made of it."""
+    a, b = run_on(always(1.0)), run_on(always(1.1), seed=1)
+    raw, level = raw_and_steadied(a, b)
+    for (_, one), (_, two) in zip(raw, level, strict=True):
+        assert np.median(two) == pytest.approx(np.median(one), rel=0.03)
+
+
+def test_what_an_older_file_does_not_say_leaves_the_samples_as_they_are():
+    for name in ("samples_at", "samples_speed"):
+        a, b = run_on(slowing), run_on(slowing, seed=1)
+        a[3][name] = []
+        raw, level = raw_and_steadied(a, b)
+        assert level == raw
+
+
+def test_speeds_that_are_no_speeds_leave_the_samples_as_they_are():
+    for value in (0, None):
+        a, b = run_on(slowing), run_on(slowing, seed=1)
+        b[0]["samples_speed"][2] = value
+        raw, level = raw_and_steadied(a, b)
+        assert level == raw
+
+
+def test_two_candidates_say_nothing_of_a_machine():
+    a, b = run_on(slowing)[:2], run_on(slowing, seed=1)[:2]
+    raw, level = raw_and_steadied(a, b)
+    assert level == raw
