@@ -69,6 +69,7 @@ class Comparison:
     low: float | None = None
     high: float | None = None
     drift: float | None = None  # the middle ratio of the witnesses, None where there are too few
+    is_steadied: bool = False  # `ratio` is of steadied samples; a_ms and b_ms are as measured
     remarks: list = field(default_factory=list)
 
 
@@ -321,6 +322,7 @@ def rate(made: Comparison, a: dict, b: dict, samples: tuple) -> None:
         return
     else:
         made.ratio, made.low, made.high = shift(*samples)
+        made.is_steadied = samples[0] is not a["samples_ms"]
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"
         for name in FLAGGED
