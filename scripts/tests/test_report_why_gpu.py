@@ -131,10 +131,10 @@ def test_without_activations_and_with_one_machine_the_table_says_what_to_run():
 def test_a_separate_form_gives_an_activation_and_decides_where_it_is_shown_to_be_longer():
     run = ROOT / "results" / "intel-f6m167-2-cores" / "alexnet-1-thread-bias-relu.json.xz"
     rows = {line[2]: line[4:] for line in lines(why_gpu(run), ": activations")}
-    assert rows["conv1 bias+relu forward"][0] == "winograd.polyphase.separate.cpu less fused"
-    assert rows["conv1 bias+relu forward"][-3:] == ["confirms", "refutes", "refutes"]
-    assert rows["conv2 bias+relu forward"][-3:] == ["undecided"] * 3  # 4% longer, and the intervals overlap
-    assert "conv5 bias+relu forward" not in rows  # its separate form is the faster one
+    assert rows["conv5 bias+relu forward"][0] == "winograd.mixed.separate.cpu less fused"
+    assert rows["conv5 bias+relu forward"][-3:] == ["confirms", "refutes", "refutes"]
+    assert rows["conv2 bias+relu forward"][-3:] == ["undecided"] * 3  # 2% longer, and the intervals overlap
+    assert "conv3 bias+relu forward" not in rows  # its separate form is the faster one
 
 
 def test_operations_of_a_gpu_are_rows_of_the_machine_of_its_runs():
