@@ -153,9 +153,9 @@ TEST(RecordJson, RefusesWhatIsBelowZero) {
   EXPECT_EQ(error_of(changed("/time/full/median_seconds", -5)),
             "result record, at /time/full/median_seconds: expected a number from 0 or null, found -5");
   for (const char* place :
-       {"/time/full/n", "/time/full/samples_seconds/1", "/time/full/at_seconds/0", "/time/full/speeds/2", "/time/repeat/ci_low_seconds",
-        "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes", "/operations/product_flops",
-        "/health/signal_seconds", "/key/workspace_cap_bytes"})
+       {"/time/full/n", "/time/full/samples_seconds/1", "/time/full/at_seconds/0", "/time/full/speeds/2",
+        "/time/repeat/ci_low_seconds", "/time/phase_seconds/layout", "/time/plan_seconds", "/workspace_bytes",
+        "/operations/product_flops", "/health/signal_seconds", "/key/workspace_cap_bytes"})
     EXPECT_NE(error_of(changed(place, -1)), "") << place;
   EXPECT_EQ(error_of(changed("/time/full/median_seconds", 0)), "");
 }

@@ -1,4 +1,4 @@
-"""Whether two runs differ, record by record, from their raw samples and their noise floor.
+"""Whether two runs differ, record by record, from their samples and their noise floor.
 
 The ratio of a record is that of Hodges and Lehmann (1963): the middle of all quotients of a sample of B and
 one of A, those of --aa's second series among them, with the interval that the Mann-Whitney test does not
@@ -235,6 +235,7 @@ def together(of_pairs: list, typical: float, floor: float, matters: float) -> Co
     made = sorted(usable, key=lambda pair: pair.ratio)[n // 2]
     made.drift = math.exp(np.mean([math.log(pair.drift or 1.0) for pair in usable]))
     made.ratio, made.low, made.high = (math.exp(end) for end in (middle, middle - reach, middle + reach))
+    made.is_steadied = any(pair.is_steadied for pair in usable)
     made.verdict = verdict_of(made.ratio, made.low, made.high, floor, matters)
     if n < len(of_pairs):
         made.remarks.insert(0, f"{n} of {len(of_pairs)} pairs could be compared")

@@ -1,31 +1,34 @@
 """The samples of a contest without what the machine did to them.
 
 The candidates of a contest are sampled interleaved, each until it has converged, some for seconds longer than
-others. Meanwhile a machine changes its clock, or a neighbour the share of a core that is left, by up to 10%.
-So two medians of one run are of different seconds, and a product feels a slower core more than a copy does.
+others. Meanwhile a machine changes its clock, or a neighbour takes its share of a core, by up to 10%. So two
+medians of one run are of different seconds, and arithmetic gets slower with a core more than copies do.
 
 Of each sample is known when it ended and how fast the threads computed beside it. Its logarithm is taken as
 
-    level of a candidate's side + slope of the candidate * speed + course of the side at that time
+    level of a candidate's side + slope of the candidate * speed + trend of the side at that time
 
-where speed is the logarithm of the one beside it over the usual one of both sides. The slope is 0 of what the
-memory bounds and below 0 of what the cores bound; both sides of a candidate have the same (the model of an
-analysis of covariance). The course is the running median of what is left of all candidates of a side, its
-middle 0. Slopes and courses are fitted in turn (backfitting; Buja, Hastie and Tibshirani 1989), and what
-remains are samples whose levels are those of one steady machine.
+The speed is the running median over all candidates, so that one that lowers the clock by itself is not
+excused; its logarithm counts from the usual speed of both sides. The slope is near 0 where memory bounds a
+candidate and below 0 where cores do; both sides have the same (the model of an analysis of covariance). The
+trend is the running median of what is left of all candidates of a side, and its middle is 0. Where fewer than
+MIN_CANDIDATES are sampled, or mostly one, speed and trend are held: they would be that candidate's. Slopes
+and trends are fitted in turn (backfitting; Buja, Hastie and Tibshirani 1989). What is returned are samples
+less slope and trend terms.
 """
 
 import numpy as np
 
 from convscope_report.results import SAMPLES
 
-MIN_CANDIDATES = 3  # a course of fewer is that of their own noise
-REACH = 12  # samples before and after one that its course is the median of
+MIN_CANDIDATES = 3
+REACH = 12  # samples before and after one that a running median is of
 PASSES = 10
-# Standard deviations of a slope before any sample is seen: that of a contest from 0, and of its candidates
-# from that. Where speeds hardly change within a side, samples say nothing of slopes, and these keep them
-# near.
+# Standard deviations of slopes before any sample is seen: of their mean from 0, and of each from their mean.
 SLOPE_OF_ALL, SLOPE_OF_ONE = 0.5, 0.2
+MAX_APART = (
+    0.25  # of the usual speeds of both sides: further apart, two programs count operations differently
+)
 OUTLIER = 3  # standard deviations; slopes ignore what is farther out
 TO_DEVIATION = 1.4826  # from the median of absolute values, of a normal distribution
 
@@ -38,52 +41,78 @@ class Side:
         times, at, speeds = (np.concatenate([record[name] for record in records]) for name in SAMPLES)
         candidate = np.repeat(np.arange(len(records)), [len(record["samples_ms"]) for record in records])
         order = np.argsort(at, kind="stable")
-        self.candidate, self.time, self.speed = candidate[order], np.log(times[order]), np.log(speeds[order])
-        self.course = np.zeros(len(order))
+        self.candidate, self.time = candidate[order], np.log(times[order])
         self.members = [np.flatnonzero(self.candidate == one) for one in range(len(records))]
+        self.is_shared = np.array([is_shared(window[window >= 0]) for window in running(self.candidate)])
+        self.trend = np.zeros(len(order))
+        self.speed = self.smoothed(np.log(speeds[order]))
+
+    def smoothed(self, values: np.ndarray) -> np.ndarray:
+        """Return the running median, held where too few candidates share it; 0 where they never do."""
+        shared = np.flatnonzero(self.is_shared)
+        if len(shared) == 0:
+            return np.zeros(len(values))
+        return np.interp(np.arange(len(values)), shared, np.nanmedian(running(values)[shared], axis=1))
 
     def follow(self, slopes: np.ndarray) -> None:
-        """Fit the course to what these slopes leave."""
+        """Fit the trend to what these slopes leave."""
         left = self.time - slopes[self.candidate] * self.speed
         for members in self.members:
-            left[members] -= np.median(left[members] - self.course[members])
-        reached = np.pad(left, REACH, constant_values=np.nan)
-        self.course = np.nanmedian(np.lib.stride_tricks.sliding_window_view(reached, 2 * REACH + 1), axis=1)
-        self.course -= np.median(self.course)
+            left[members] -= np.median(left[members] - self.trend[members])
+        self.trend = self.smoothed(left)
+        self.trend -= np.median(self.trend)
 
-    def spread(self, slopes: np.ndarray) -> list:
-        """Return the sums of products of speed, with time and with itself, and the residuals, by candidate.
+    def moments(self, slopes: np.ndarray) -> np.ndarray:
+        """Return speed times time, speed times speed and samples, summed by candidate, and squared residuals.
 
-        Sums are over the samples that are near what these slopes say.
+        Of the samples that are near what these slopes say, speed and time relative to their means.
         """
         found = []
         for slope, members in zip(slopes, self.members, strict=True):
-            time, speed = self.time[members] - self.course[members], self.speed[members]
+            time, speed = self.time[members] - self.trend[members], self.speed[members]
             residual = time - slope * speed
             residual -= np.median(residual)
             near = np.abs(residual) <= OUTLIER * TO_DEVIATION * np.median(np.abs(residual))
-            time, speed = (values[near] - np.mean(values[near]) for values in (time, speed))
-            found.append((speed @ time, speed @ speed, residual))
-        return found
+            time, speed, residual = (
+                values[near] - np.mean(values[near]) for values in (time, speed, residual)
+            )
+            found.append((speed @ time, speed @ speed, len(residual), residual @ residual))
+        return np.array(found)
 
     def samples_ms(self, slopes: np.ndarray) -> list:
-        """Return the samples in ms without slope and course, by candidate."""
-        steady = np.exp(self.time - slopes[self.candidate] * self.speed - self.course)
+        """Return the samples in ms without slope and trend, by candidate."""
+        steady = np.exp(self.time - slopes[self.candidate] * self.speed - self.trend)
         return [steady[members] for members in self.members]
+
+
+def is_shared(candidates: np.ndarray) -> bool:
+    """Whether neighbouring samples are of MIN_CANDIDATES, and of none of these more than half."""
+    counts = np.bincount(candidates)
+    return np.count_nonzero(counts) >= MIN_CANDIDATES and 2 * counts.max() <= len(candidates)
+
+
+def running(values: np.ndarray) -> np.ndarray:
+    """Return for each value those within REACH; beyond the ends NaN, of whole numbers -1."""
+    beyond = -1 if np.issubdtype(values.dtype, np.integer) else np.nan
+    padded = np.pad(values, REACH, constant_values=beyond)
+    return np.lib.stride_tricks.sliding_window_view(padded, 2 * REACH + 1)
 
 
 def steadied(pairs: list) -> list:
     """Return for each pair (A, B) of the records of one contest their samples in ms, steadied.
 
-    They are the raw ones where a record does not say when they ended and how fast the machine was, as in
-    older files, or where there are fewer than MIN_CANDIDATES.
+    They are the raw lists where a record does not say when its samples ended and how fast the machine was, as
+    in older files; where never MIN_CANDIDATES are sampled together; and where speeds are MAX_APART.
     """
-    if len(pairs) < MIN_CANDIDATES or not all(is_known(record) for pair in pairs for record in pair):
-        return [(a["samples_ms"], b["samples_ms"]) for a, b in pairs]
+    raw = [(a["samples_ms"], b["samples_ms"]) for a, b in pairs]
+    if not pairs or not all(is_known(record) for pair in pairs for record in pair):
+        return raw
     sides = [Side(list(records)) for records in zip(*pairs, strict=True)]
-    usual = np.mean([np.median(side.speed) for side in sides])
+    usual = [np.median(side.speed) for side in sides]
+    if not all(side.is_shared.any() for side in sides) or abs(usual[1] - usual[0]) > np.log1p(MAX_APART):
+        return raw
     for side in sides:
-        side.speed -= usual
+        side.speed -= np.mean(usual)
     slopes = np.zeros(len(pairs))
     for _ in range(PASSES):
         slopes = slopes_of(sides, slopes)
@@ -93,20 +122,23 @@ def steadied(pairs: list) -> list:
 
 
 def slopes_of(sides: list, before: np.ndarray) -> np.ndarray:
-    """Return the slope of each candidate: the posterior mean, with SLOPE_OF_ALL and SLOPE_OF_ONE before."""
-    of_sides = [side.spread(before) for side in sides]
-    products, squares = (np.sum([[one[i] for one in side] for side in of_sides], axis=0) for i in (0, 1))
-    residuals = np.concatenate([one[2] for side in of_sides for one in side])
-    noise = (TO_DEVIATION * np.median(np.abs(residuals))) ** 2
-    if squares.sum() == 0 or noise == 0:
-        return np.zeros(len(squares))
-    common = products.sum() / (squares.sum() + noise / SLOPE_OF_ALL**2)
-    prior = noise / SLOPE_OF_ONE**2
-    return (products + common * prior) / (squares + prior)
+    """Return the slope of each candidate, given those before: the mean of a normal model of two levels.
+
+    The mean of all is estimated first (empirical Bayes). Candidates whose speeds hardly change say nothing of
+    their slopes and get nearly that.
+    """
+    products, squares, counts, residuals = np.sum([side.moments(before) for side in sides], axis=0).T
+    noise = np.maximum(residuals / np.maximum(counts - 2, 1), 1e-12)
+    precision = squares / noise
+    says = precision > 0
+    weights = np.where(says, 1 / (1 / np.where(says, precision, 1) + SLOPE_OF_ONE**2), 0)
+    own = np.divide(products, squares, out=np.zeros(len(squares)), where=says)
+    mean = weights @ own / (weights.sum() + 1 / SLOPE_OF_ALL**2)
+    return (precision * own + mean / SLOPE_OF_ONE**2) / (precision + 1 / SLOPE_OF_ONE**2)
 
 
 def is_known(record: dict) -> bool:
     """Whether the record says when each sample ended and how fast the machine was beside it."""
-    are_alike = len({len(record[name]) for name in SAMPLES}) == 1
-    positive = (record["samples_ms"], record["samples_speed"])
-    return are_alike and all(values and None not in values and min(values) > 0 for values in positive)
+    lists = [record[name] for name in SAMPLES]
+    are_alike = len({len(values) for values in lists}) == 1
+    return are_alike and all(values and None not in values and min(values) > 0 for values in lists)

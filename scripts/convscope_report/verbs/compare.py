@@ -123,8 +123,8 @@ def notes(pairs, found, floor, matters, only_a, only_b, more) -> list:
     lines += notes_of_pairs(pairs, matters) if pairs > 1 else notes_of_one(found, floor, matters)
     if any(comparison.is_steadied for comparison in found):
         lines.append(
-            "B / A is of samples without what the machine's speed and course explain; A and B are as "
-            "measured."
+            "B / A is of samples without what the machine's speed and trend explain, where that is known; A "
+            "and B are as measured."
         )
     lines.append("Candidates without a time in either run are left out.")
     for side, records in (("A", only_a), ("B", only_b)):
