@@ -246,8 +246,12 @@ def same_code(a: dict, b: dict) -> bool:
     """Say whether nothing but the machine can have changed it: the same program, or a library's code."""
     if a["provider"] != b["provider"] or differ(a["version"], b["version"]):
         return False
-    same_program = a["program"] == b["program"] and not (a["modified"] or b["modified"])
-    return same_program or a["provider"] != "convscope"
+    return one_program(a, b) or a["provider"] != "convscope"
+
+
+def one_program(a: dict, b: dict) -> bool:
+    """Say whether one program, as it was committed, measured both."""
+    return a["program"] == b["program"] and not (a["modified"] or b["modified"])
 
 
 def judge(contest: list, floor: float, matters: float) -> None:
@@ -289,7 +293,7 @@ def compared(pairs: list, floor: float, matters: float) -> list:
     """Return the Comparisons of the pairs (A, B) of records of one contest, with their verdicts."""
     found = [refused(a, b) for a, b in pairs]
     usable = [(made, pair) for made, pair in zip(found, pairs, strict=True) if not made.remarks]
-    steady = steadied([pair for _, pair in usable])
+    steady = steadied([pair for _, pair in usable], all(one_program(*pair) for _, pair in usable))
     for (made, pair), samples in zip(usable, steady, strict=True):
         rate(made, *pair, samples)
     judge([(made, same_code(*pair)) for made, pair in usable if made.ratio is not None], floor, matters)

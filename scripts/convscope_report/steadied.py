@@ -9,12 +9,13 @@ Of each sample is known when it ended and how fast the threads computed beside i
     level of a candidate's side + slope of the candidate * speed + trend of the side at that time
 
 The speed is the running median over all candidates, so that one that lowers the clock by itself is not
-excused; its logarithm counts from the usual speed of both sides. The slope is near 0 where memory bounds a
-candidate and below 0 where cores do; both sides have the same (the model of an analysis of covariance). The
-trend is the running median of what is left of all candidates of a side, and its middle is 0. Where fewer than
-MIN_CANDIDATES are sampled, or mostly one, speed and trend are held: they would be that candidate's. Slopes
-and trends are fitted in turn (backfitting; Buja, Hastie and Tibshirani 1989). What is returned are samples
-less slope and trend terms.
+excused. Its logarithm counts from the usual speed of both sides where one program measured them; two programs
+may count it differently, or change it, and each side counts from its own. The slope is near 0 where memory
+bounds a candidate and below 0 where cores do; both sides have the same (the model of an analysis of
+covariance). The trend is the running median of what is left of all candidates of a side, and its middle is 0.
+Where fewer than MIN_CANDIDATES are sampled, or mostly one, neither can be told from a candidate's own: before
+and after all others both are in their middle. Slopes and trends are fitted in turn (backfitting; Buja, Hastie
+and Tibshirani 1989). What is returned are samples less slope and trend terms.
 """
 
 import numpy as np
@@ -26,9 +27,6 @@ REACH = 12  # samples before and after one that a running median is of
 PASSES = 10
 # Standard deviations of slopes before any sample is seen: of their mean from 0, and of each from their mean.
 SLOPE_OF_ALL, SLOPE_OF_ONE = 0.5, 0.2
-MAX_APART = (
-    0.25  # of the usual speeds of both sides: further apart, two programs count operations differently
-)
 OUTLIER = 3  # standard deviations; slopes ignore what is farther out
 TO_DEVIATION = 1.4826  # from the median of absolute values, of a normal distribution
 
@@ -48,11 +46,13 @@ class Side:
         self.speed = self.smoothed(np.log(speeds[order]))
 
     def smoothed(self, values: np.ndarray) -> np.ndarray:
-        """Return the running median, held where too few candidates share it; 0 where they never do."""
+        """Return the running median where candidates share it, lines between, before and after its middle."""
         shared = np.flatnonzero(self.is_shared)
         if len(shared) == 0:
             return np.zeros(len(values))
-        return np.interp(np.arange(len(values)), shared, np.nanmedian(running(values)[shared], axis=1))
+        medians = np.nanmedian(running(values)[shared], axis=1)
+        middle = np.median(medians)
+        return np.interp(np.arange(len(values)), shared, medians, left=middle, right=middle)
 
     def follow(self, slopes: np.ndarray) -> None:
         """Fit the trend to what these slopes leave."""
@@ -60,7 +60,7 @@ class Side:
         for members in self.members:
             left[members] -= np.median(left[members] - self.trend[members])
         self.trend = self.smoothed(left)
-        self.trend -= np.median(self.trend)
+        self.trend -= np.median(self.trend[self.is_shared])
 
     def moments(self, slopes: np.ndarray) -> np.ndarray:
         """Return speed times time, speed times speed and samples, summed by candidate, and squared residuals.
@@ -98,21 +98,21 @@ def running(values: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.sliding_window_view(padded, 2 * REACH + 1)
 
 
-def steadied(pairs: list) -> list:
+def steadied(pairs: list, is_one_program: bool) -> list:
     """Return for each pair (A, B) of the records of one contest their samples in ms, steadied.
 
     They are the raw lists where a record does not say when its samples ended and how fast the machine was, as
-    in older files; where never MIN_CANDIDATES are sampled together; and where speeds are MAX_APART.
+    in older files, and where on a side never MIN_CANDIDATES are sampled together.
     """
     raw = [(a["samples_ms"], b["samples_ms"]) for a, b in pairs]
     if not pairs or not all(is_known(record) for pair in pairs for record in pair):
         return raw
     sides = [Side(list(records)) for records in zip(*pairs, strict=True)]
-    usual = [np.median(side.speed) for side in sides]
-    if not all(side.is_shared.any() for side in sides) or abs(usual[1] - usual[0]) > np.log1p(MAX_APART):
+    if not all(side.is_shared.any() for side in sides):
         return raw
-    for side in sides:
-        side.speed -= np.mean(usual)
+    usual = [np.median(side.speed) for side in sides]
+    for side, own in zip(sides, usual, strict=True):
+        side.speed -= np.mean(usual) if is_one_program else own
     slopes = np.zeros(len(pairs))
     for _ in range(PASSES):
         slopes = slopes_of(sides, slopes)
