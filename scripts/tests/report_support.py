@@ -101,7 +101,7 @@ def scale(record, row, factor):
         for name in values or {}:
             if name == "samples_seconds":
                 values[name] = [factor * value for value in values[name]]
-            elif name.endswith("_seconds") and values[name] is not None:
+            elif name.endswith("_seconds") and isinstance(values[name], float):
                 values[name] *= factor
     for name in row:
         if name.startswith(("full_", "inference_", "kernel_")) and name.endswith("_ms") and row[name]:

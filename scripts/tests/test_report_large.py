@@ -38,7 +38,7 @@ def network(folder, layers, algorithms=ALGORITHMS):
                 for what, value in values.items():
                     if what == "samples_seconds":
                         values[what] = [factor * sample for sample in value[:6]]
-                    elif what.endswith("_seconds") and value is not None:
+                    elif what.endswith("_seconds") and isinstance(value, float):
                         values[what] = factor * value
             records.append(record)
     document["records"] = records

@@ -59,7 +59,7 @@ def page(root, convscope, tmp_path_factory):
                 for value in series if isinstance(series, dict) and "samples_seconds" in series else ():
                     if value == "samples_seconds":
                         series[value] = [own * one for one in series[value]]
-                    elif value.endswith("_seconds") and series[value] is not None:
+                    elif value.endswith("_seconds") and isinstance(series[value], float):
                         series[value] *= own
         files.append(folder / f"machine{number}.json.xz")
         files[-1].write_bytes(lzma.compress(json.dumps(document).encode(), preset=0))

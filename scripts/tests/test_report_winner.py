@@ -51,7 +51,7 @@ def scale(record, factor):
     for name, value in full.items():
         if name == "samples_seconds":
             full[name] = [factor * sample for sample in value]
-        elif name.endswith("_seconds") and value is not None:
+        elif name.endswith("_seconds") and isinstance(value, float):
             full[name] = factor * value
 
 
