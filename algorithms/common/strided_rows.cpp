@@ -38,7 +38,7 @@ HWY_INLINE hn::Mask<D> lanes_between(D d, int64_t begin, int64_t end) {
   return hn::AndNot(hn::FirstN(d, static_cast<size_t>(begin)), hn::FirstN(d, static_cast<size_t>(end)));
 }
 
-// The lanes are in[lane * kEvery], a power of two. Reads up to the place of the next one.
+// The lanes are in[lane * kEvery]; kEvery is a power of two. Reads up to the place of the next one.
 template <int kEvery, class D>
 HWY_INLINE hn::Vec<D> load_every(D d, const float* in) {
   if constexpr (kEvery == 1)

@@ -40,7 +40,7 @@ Series summary(const SampleSeries& series) {
   result.statistics = summarise(result.samples);
   for (const Sample& sample : series.samples) {
     result.at_seconds.push_back(rounded(sample.at_seconds, 1e4));
-    if (const auto speed = sample.speed()) result.speeds.push_back(rounded(*speed, 10));
+    if (const auto speed = sample.speed()) result.speeds.push_back(rounded(*speed, 100));
   }
   if (result.speeds.size() < result.samples.size()) result.speeds.clear();
   for (const Sample& sample : series.samples)

@@ -39,13 +39,13 @@ TEST(SampleSeries, SaysWhenItsSamplesEndedAndHowFastTheMachineWasBesideThem) {
   std::vector<Sample> samples(2, sample_of(1));
   samples[0].at_seconds = 0.12346;
   samples[1].at_seconds = 1.79e9;
-  samples[0].state.clock_mhz = samples[1].state.clock_mhz = 1980.04;
+  samples[0].state.clock_mhz = samples[1].state.clock_mhz = 1980.004;
   const auto full = [&] { return measurement_of({{series_of(SeriesKind::full, samples)}}, kCandidate).full; };
   EXPECT_EQ(full().at_seconds, (std::vector<double>{0.1235, 1.79e9}));
   EXPECT_EQ(full().speeds, (std::vector<double>{1980, 1980})) << "a device's clock";
-  samples[0].cores = CoreReading{397.84e9, std::nullopt};
+  samples[0].cores = CoreReading{397.841e9, std::nullopt};
   samples[1].cores = CoreReading{432e9, std::nullopt};
-  EXPECT_EQ(full().speeds, (std::vector<double>{397.8, 432})) << "its threads say more than a clock";
+  EXPECT_EQ(full().speeds, (std::vector<double>{397.84, 432})) << "its threads say more than a clock";
   samples[1].cores.reset();
   samples[1].state.clock_mhz.reset();
   EXPECT_EQ(full().speeds, std::vector<double>{}) << "all of them or none";

@@ -63,7 +63,7 @@ struct Statistics {
 struct Series {
   std::vector<double> samples;
   Statistics statistics;
-  // Of each sample, for `convscope-report compare`, which takes out what the machine did meanwhile: when it
+  // Of each sample, for `convscope-report compare`, which subtracts what the machine did meanwhile: when it
   // ended, in seconds since 1970, and how fast the machine was beside it, in 1e9 operations a second of its
   // threads or in MHz. Empty in older files and of `kernel`; speeds also where one is not known.
   std::vector<double> at_seconds, speeds;

@@ -1,8 +1,8 @@
 """The samples of a contest without what the machine did to them.
 
 The candidates of a contest are sampled interleaved, each until it has converged, some for seconds longer than
-others. Meanwhile a machine changes its clock, or a neighbour takes its share of a core, by up to 10%. So two
-medians of one run are of different seconds, and arithmetic gets slower with a core more than copies do.
+others. Meanwhile a machine changes its clock, or a neighbour takes its share of a core. So two medians of one
+run are of different seconds, and arithmetic gets slower with a core more than copies do.
 
 Of each sample is known when it ended and how fast the threads computed beside it. Its logarithm is taken as
 
@@ -13,9 +13,10 @@ excused. Its logarithm counts from the usual speed of both sides where one progr
 may count it differently, or change it, and each side counts from its own. The slope is near 0 where memory
 bounds a candidate and below 0 where cores do; both sides have the same (the model of an analysis of
 covariance). The trend is the running median of what is left of all candidates of a side, and its middle is 0.
-Where fewer than MIN_CANDIDATES are sampled, or mostly one, neither can be told from a candidate's own: before
-and after all others both are in their middle. Slopes and trends are fitted in turn (backfitting; Buja, Hastie
-and Tibshirani 1989). What is returned are samples less slope and trend terms.
+Where fewer than MIN_CANDIDATES are sampled, or mostly one, speed and trend cannot be told from a candidate's
+own: between other samples they are interpolated, and before the first and after the last of these they have
+their median. Slopes and trends are fitted in turn (backfitting; Buja, Hastie and Tibshirani 1989). The result
+are samples less slope and trend terms.
 """
 
 import numpy as np
@@ -46,7 +47,7 @@ class Side:
         self.speed = self.smoothed(np.log(speeds[order]))
 
     def smoothed(self, values: np.ndarray) -> np.ndarray:
-        """Return the running median where candidates share it, lines between, before and after its middle."""
+        """Return the running median where it is shared; else interpolated or, beyond these, its median."""
         shared = np.flatnonzero(self.is_shared)
         if len(shared) == 0:
             return np.zeros(len(values))

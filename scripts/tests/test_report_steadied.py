@@ -121,18 +121,47 @@ def test_a_candidate_that_lowers_the_clock_by_itself_is_as_much_slower(slower):
     assert mean_ratio(slower, change) == pytest.approx(1.05, abs=0.012)
 
 
+def go_on_alone(record, time, samples, seed):
+    """Takes so many further samples of a record, after all others of its run."""
+    random = np.random.default_rng(seed)
+    record["samples_ms"] += list(time * np.exp(random.normal(0, NOISE, samples)))
+    record["samples_at"] += list(1.8e9 + np.arange(samples))
+    record["samples_speed"] += [400] * samples
+
+
 def test_a_slowdown_of_the_last_samples_shows_though_no_other_candidate_is_left():
     """Two thirds of the samples of the third candidate are taken alone, 8% slower in B."""
     found = []
     for seed in range(20):
         a, b = run_on(steady, seed=seed)[:3], run_on(steady, seed=100 + seed)[:3]
-        for side, slower in ((a, 1.0), (b, 1.08)):
-            random = np.random.default_rng(seed)
-            side[2]["samples_ms"] += list(3 * slower * np.exp(random.normal(0, NOISE, 48)))
-            side[2]["samples_at"] += list(1.8e9 + np.arange(48))
-            side[2]["samples_speed"] += [400] * 48
+        go_on_alone(a[2], 3, 48, seed)
+        go_on_alone(b[2], 3 * 1.08, 48, 100 + seed)
         found.append(ratio_of(2, a, b))
     assert np.mean(found) > 1.05
+
+
+def test_a_candidate_with_most_of_the_samples_is_no_trend_of_the_others():
+    """The last of four has eight samples for one of each other; in B its second half takes 20% longer."""
+    ratios = []
+    for seed in range(10):
+        sides = []
+        for side, slower in ((0, 1.0), (1, 1.2)):
+            random = np.random.default_rng(100 * side + seed)
+            times = {one: [] for one in range(4)}
+            ats = {one: [] for one in range(4)}
+            for at in range(440):
+                one = min(at % 11, 3)
+                times[one].append((slower if one == 3 and at >= 220 else 1) * np.exp(random.normal(0, NOISE)))
+                ats[one].append(1.7e9 + at)
+            sides.append(
+                [
+                    {"samples_ms": times[one], "samples_at": ats[one], "samples_speed": [400] * len(ats[one])}
+                    for one in times
+                ]
+            )
+        pairs = raw_and_steadied(*sides)[1]
+        ratios.append([np.ptp(np.log([np.median(b[:20]), np.median(b[20:])])) for _, b in pairs[:3]])
+    assert np.mean(ratios) < 0.02, "the others' samples of the second half are as long as those of the first"
 
 
 def test_a_trend_of_the_last_shared_samples_is_not_that_of_all_that_follow():
@@ -140,14 +169,10 @@ def test_a_trend_of_the_last_shared_samples_is_not_that_of_all_that_follow():
     ratios = []
     for seed in range(10):
         a, b = run_on(steady, seed=seed)[:5], run_on(steady, seed=100 + seed)[:5]
-        for side, slower in ((a, 1.0), (b, 1.1)):
-            random = np.random.default_rng(seed)
-            for one in range(5):
-                late = slice(len(side[one]["samples_ms"]) - 3, None)
-                side[one]["samples_ms"][late] = [slower * time for time in side[one]["samples_ms"][late]]
-            side[4]["samples_ms"] += list(5 * np.exp(random.normal(0, NOISE, 90)))
-            side[4]["samples_at"] += list(1.8e9 + np.arange(90))
-            side[4]["samples_speed"] += [400] * 90
+        for record in b:
+            record["samples_ms"][-3:] = [1.1 * time for time in record["samples_ms"][-3:]]
+        go_on_alone(a[4], 5, 90, seed)
+        go_on_alone(b[4], 5, 90, 100 + seed)
         ratios.append([np.median(two) / np.median(one) for one, two in raw_and_steadied(a, b)[1]])
     assert np.mean(ratios, axis=0) == pytest.approx(1, abs=0.02)
 
