@@ -281,6 +281,8 @@ TEST(Direct, IsExactWhenSomeTapsNeverMeetTheInput) {
   expect_exact_everywhere("n=1 c=8 hw=1x9 k=8 rs=3x3 pad=3x3 groups=8");
   expect_exact_everywhere("n=1 c=8 hw=2x1 k=8 rs=3x1 stride=4x2 pad=3x3 groups=8");
   expect_exact_everywhere("n=1 c=3 hw=1x1 k=17 rs=3x3 pad=3x3");
+  // Few channels; the first tap meets nothing for the first columns, and all the others are inside.
+  expect_exact_everywhere("n=1 c=3 hw=3x30 k=32 rs=1x3 pad=0x16 dilation=1x16");
   expect_exact_everywhere("n=1 c=4 hw=2x1 k=4 rs=1x1 stride=4x4 pad=3x3 groups=4");
   expect_exact_everywhere("n=2 c=17 hw=3x2 k=3 rs=3x2 stride=3x4 pad=3x3 dilation=3x3");
   expect_exact_everywhere("n=1 c=2 hw=5x5 k=2 rs=1x1 stride=3x3 groups=2");
