@@ -151,4 +151,11 @@ class Algorithm {
   }
 };
 
+// Why a plan that needs so much workspace is refused.
+std::string over_cap_text(int64_t needed, int64_t cap);
+
+// Algorithm::plan(), refused where its workspace is over the cap.
+std::unique_ptr<Plan> plan_within_cap(const Algorithm& algorithm, const ConvProblem& problem, Device& device,
+                                      const PlanOptions& options);
+
 }  // namespace convscope

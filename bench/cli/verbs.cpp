@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/contest.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
@@ -87,9 +88,13 @@ void add_results(CLI::App& verb, std::vector<std::string>& results) {
 ResultFile read_all_results(const std::vector<std::string>& paths) {
   ResultFile all;
   all.config = nlohmann::ordered_json::array();
+  OneProtocol protocol;
   for (const std::string& path : paths) {
     ResultFile next = read_results(path);
-    for (ResultRecord& record : next.records) all.records.push_back(std::move(record));
+    for (ResultRecord& record : next.records) {
+      protocol.add(path, record);
+      all.records.push_back(std::move(record));
+    }
     all.config.push_back(std::move(next.config));
   }
   rank_records(all.records);

@@ -122,7 +122,7 @@ void add_workspace_cap(CLI::App& verb, std::optional<int64_t>& cap);
 void add_results(CLI::App& verb, std::vector<std::string>& results);
 
 // The files' records and configs one after the other. Unlike in merge the same candidate may be in several:
-// repeats. Throws UsageError for a file that cannot be read.
+// repeats. Throws UsageError for a file that cannot be read, and as OneProtocol.
 ResultFile read_all_results(const std::vector<std::string>& paths);
 
 // The flags that were given, by their long names, and arguments by theirs.

@@ -7,10 +7,6 @@ namespace {
 
 constexpr const char* kUncounted = " uncounted";  // after a mean's padding
 
-std::string extent_text(Extent2 extent) {
-  return extent.h == extent.w ? std::to_string(extent.h) : to_text(extent);
-}
-
 // Takes a whole number from the front.
 std::optional<int64_t> take_number(std::string_view& text) {
   int64_t number = 0;

@@ -18,7 +18,8 @@ struct Extent2 {
   int64_t w = 1;
   auto operator<=>(const Extent2&) const = default;
 };
-std::string to_text(Extent2);  // "3x5"
+std::string to_text(Extent2);      // "3x5"
+std::string extent_text(Extent2);  // "3x5", or "5" where both are
 
 enum class Pass { forward, backward_data, backward_filter };
 

@@ -149,6 +149,8 @@ TEST(ProblemLine, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("n=2 c=3 hw=8x8 k=4"), HasSubstr("\"rs=\" is missing"));
   EXPECT_THAT(error_of("n=2 c=3 hw=8x8 k=4 rs=3x3 foo=1"), HasSubstr("unknown key \"foo\""));
   EXPECT_THAT(error_of("n=2 n=2 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("given twice"));
+  for (const char* two : {"forward backward_data", "fp32 tf32", "nchw nchw"})
+    EXPECT_THAT(error_of(two + std::string(" n=2 c=3 hw=8x8 k=4 rs=3x3")), HasSubstr("given twice"));
   EXPECT_THAT(error_of("sideways n=2 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("\"sideways\""));
   EXPECT_THAT(error_of("n=two c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("n=two"));
   EXPECT_THAT(error_of("n=0 c=3 hw=8x8 k=4 rs=3x3"), HasSubstr("batch is 0"));

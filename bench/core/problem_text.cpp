@@ -74,18 +74,26 @@ ConvProblem parse_line(std::string_view line) {
   const auto is_given = [&](std::string_view key) { return std::ranges::find(seen, key) != seen.end(); };
   for (std::string_view word : words(line)) {
     const size_t equals = word.find('=');
+    const auto take = [&](std::string_view key) {
+      if (is_given(key)) fail(line, "\"" + std::string(key) + "\" is given twice");
+      seen.push_back(key);
+    };
     if (equals == std::string_view::npos) {
-      if (auto pass = from_name(kPasses, word))
+      if (auto pass = from_name(kPasses, word)) {
+        take("pass");
         problem.pass = *pass;
-      else if (auto math = from_name(kMathModes, word))
+      } else if (auto math = from_name(kMathModes, word)) {
+        take("math mode");
         problem.math = *math;
-      else if (auto layout = from_name(kLayouts, word))
+      } else if (auto layout = from_name(kLayouts, word)) {
+        take("layout");
         problem.layout = *layout;
-      else
+      } else {
         fail(line,
              "\"" + std::string(word) +
                  "\" is neither a pass (forward, backward_data, backward_filter), a math mode (fp32, tf32, "
                  "3xtf32, bf16, fp16), a layout (nchw, nhwc, chwn) nor key=value");
+      }
       continue;
     }
     const std::string_view key = word.substr(0, equals);
@@ -93,8 +101,7 @@ ConvProblem parse_line(std::string_view line) {
     if (field == std::end(kFields) && key != "epilogue")
       fail(line, "unknown key \"" + std::string(key) +
                      "\"; allowed are n, c, hw, k, rs, stride, pad, dilation, groups, epilogue");
-    if (is_given(key)) fail(line, "\"" + std::string(key) + "\" is given twice");
-    seen.push_back(key);
+    take(key);
     if (key == "epilogue") {
       const auto epilogue = from_name(kEpilogues, word.substr(equals + 1));
       if (!epilogue)
@@ -115,6 +122,10 @@ ConvProblem parse_line(std::string_view line) {
 
 std::string to_text(Extent2 extent) {
   return std::to_string(extent.h) + "x" + std::to_string(extent.w);
+}
+
+std::string extent_text(Extent2 extent) {
+  return extent.h == extent.w ? std::to_string(extent.h) : to_text(extent);
 }
 
 std::string to_line(const ConvProblem& p) {

@@ -80,7 +80,7 @@ ThreadReading read_threads() {
     const std::string id = entry.path().filename().string();
     std::from_chars(id.data(), id.data() + id.size(), thread.id);
     thread.waiting_seconds = waiting_seconds(entry.path());
-    if (is_virtual) cores.insert(core_of(thread.id));
+    if (const int core = is_virtual ? core_of(thread.id) : -1; core >= 0) cores.insert(core);
     timespec running{};
     if (clock_gettime(processor_clock(thread.id), &running) == 0)
       thread.running_seconds =

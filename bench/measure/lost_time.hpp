@@ -48,7 +48,7 @@ LostTime lost_time(const ThreadReading& before, const ThreadReading& after);
 // A sample that lost more than this share of its time is disturbed.
 inline constexpr double kDisturbedShare = 0.03;
 
-// "other programs had a core of ours", and so on.
+// "other programs had a core", and so on.
 std::string text(TimeThief thief);
 
 }  // namespace convscope

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bench/core/stopwatch.hpp"
+#include "bench/device/cpu/system_files.hpp"
 #include "bench/measure/other_programs.hpp"
 #include "bench/measure/scripted_plan.hpp"
 
@@ -137,6 +138,14 @@ TEST(LostTime, ReadsEachThread) {
   double running = 0;
   for (const auto& thread : reading.threads) running += thread.running_seconds;
   EXPECT_GT(running, 0);
+}
+
+TEST(LostTime, IsNotWhatTheHypervisorTookOfAllCoresWhereAThreadMayRunOnSeveral) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2 || !has_hypervisor("")) GTEST_SKIP() << "one core, or none of a hypervisor's";
+  const auto body = [] { return read_threads().stolen_seconds.contains(-1) ? 1 : 0; };
+  EXPECT_EQ(exit_code_of(body, [](pid_t) {}), 0);
 }
 
 // Readings of one thread: every second one ends a sample. `lost` says of each sample which share it lost.

@@ -26,8 +26,9 @@ struct MeasureOptions {
   SamplingRule sampling;
   CacheState cache = CacheState::cold;
   uint64_t seed = 1;                  // of the data and of the interleaving
-  int64_t warmup_runs = 3;            // at least (one less where a run takes over 50 ms), and
+  int64_t warmup_runs = 3;            // at least, and
   double warmup_seconds = 0.05;       // at least
+  double long_run_seconds = 0.05;     // a run that takes longer warms so much that one less will do
   double batch_below_seconds = 1e-3;  // shorter runs are batched (iterations_per_sample) into samples of
   double min_sample_seconds = 1e-3;   // at least this
   int64_t max_iterations = 1'000'000;

@@ -13,8 +13,6 @@ namespace {
 
 // Readings before the first sample, so that it can be judged.
 constexpr int kFirstClockReadings = 15;
-// Each run over this warms so much that one less will do.
-constexpr double kLongRunSeconds = 0.05;
 // Time limits of one candidate that a group may spend on waiting for better placed threads, and as many on a
 // device without other programs.
 constexpr double kLimitsForWaiting = 5;
@@ -99,7 +97,7 @@ WarmUp Sampler::warm_up(const MeasureCandidate& candidate) {
   WarmUp result;
   const auto begin = Clock::now();
   const auto wants_more = [&] {
-    const int64_t wanted = options_.warmup_runs - (result.run_seconds > kLongRunSeconds ? 1 : 0);
+    const int64_t wanted = options_.warmup_runs - (result.run_seconds > options_.long_run_seconds ? 1 : 0);
     return result.runs < wanted || seconds_since(begin) < options_.warmup_seconds;
   };
   queue_.mark_phases(true);

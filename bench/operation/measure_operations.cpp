@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -68,10 +69,12 @@ class OperationMeasurement {
       row.relative_l2 = found.relative_l2;
     } catch (const DeviceLost&) {
       throw;
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const Refused& refusal) {  // a library that sees only now that it cannot
       row.note = refusal.what();
       return;
-    } catch (const DeviceError& error) {
+    } catch (const std::exception& error) {  // each library has its own
       found.fault = error.what();
     }
     row.implementation = plan.implementation();
@@ -92,7 +95,6 @@ class OperationMeasurement {
         row_of.push_back(i);
       }
     if (right.empty()) return;
-    const int64_t disturbed = sampler_->disturbed();
     sampler_->begin(problem, data, right);
     std::vector<std::vector<double>> samples(right.size());
     auto begin = Clock::now();
@@ -102,11 +104,12 @@ class OperationMeasurement {
       if (round == 1) begin = Clock::now();  // the first makes the tensors and warms up
       for (size_t turn = 0; turn < right.size(); ++turn) {
         const size_t one = (turn + round) % right.size();
+        const int64_t before = sampler_->disturbed();
         samples[one].push_back(sampler_->take(one));
+        rows[row_of[one]].disturbed += sampler_->disturbed() - before;
       }
     }
     for (size_t i = 0; i < right.size(); ++i) rows[row_of[i]].time = summarise(samples[i]);
-    for (OperationRow& row : rows) row.disturbed = sampler_->disturbed() - disturbed;
   }
 
   Device& device_;

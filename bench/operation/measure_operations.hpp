@@ -49,7 +49,7 @@ struct OperationRow {
   std::string note;
   std::optional<double> relative_l2;
   Statistics time;        // n is 0 without a time
-  int64_t disturbed = 0;  // samples of the problem that were disturbed twice and kept
+  int64_t disturbed = 0;  // samples that were disturbed twice and kept
 
   double bytes_per_second() const { return static_cast<double>(problem.bytes()) / time.median; }
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/every_operation_test.hpp"
@@ -177,13 +178,16 @@ TEST(MeasureOperations, ARunThatFailsOrIsRefusedCostsItsOwnRowOnly) {
   const Tampered failing([](Device&, const OperationTensors&) { throw DeviceError("no room to launch"); });
   const Tampered refusing(
       [](Device&, const OperationTensors&) { throw Refused(Reason::library_refused, "not in this layout"); });
+  const Tampered library([](Device&, const OperationTensors&) { throw std::runtime_error("dnnl_out_of"); });
   CpuDevice device;
-  const auto rows = measured(kRelu, {&failing, &refusing, own.get()}, device);
+  const auto rows = measured(kRelu, {&failing, &refusing, &library, own.get()}, device);
   EXPECT_EQ(rows[0].outcome, OperationOutcome::wrong);
   EXPECT_EQ(rows[0].note, "no room to launch");
   EXPECT_EQ(rows[1].outcome, OperationOutcome::refused);
   EXPECT_EQ(rows[1].note, "not in this layout");
-  EXPECT_EQ(rows[2].outcome, OperationOutcome::measured);
+  EXPECT_EQ(rows[2].outcome, OperationOutcome::wrong);
+  EXPECT_EQ(rows[2].note, "dnnl_out_of");
+  EXPECT_EQ(rows[3].outcome, OperationOutcome::measured);
 }
 
 TEST(MeasureOperations, ALostDeviceEndsThem) {

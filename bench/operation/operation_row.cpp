@@ -55,7 +55,8 @@ constexpr ColumnOf<R> kColumns[] = {
     {"ci_low_ms", "ms", "The lower end of its 95% interval.",
      [](const R& r) { return milliseconds(r, r.time.ci_low); }},
     {"ci_high_ms", "ms", "The upper end.", [](const R& r) { return milliseconds(r, r.time.ci_high); }},
-    {"disturbed", "", "Samples of the problem that were disturbed twice and kept.",
+    {"disturbed", "",
+     "Samples that were disturbed twice and kept; in older files of the problem, all providers together.",
      [](const R& r) { return cell(r.disturbed); }},
     {"bytes", "bytes",
      "Each tensor read or written once, twice where it is updated in place; what is kept for backward, and "

@@ -74,6 +74,7 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
     const size_t first = i;
     for (; i < rows.size() && rows[i].layer == rows[first].layer && rows[i].problem == rows[first].problem;
          ++i) {
+      disturbed += rows[i].disturbed;
       if (rows[i].time.n == 0) continue;
       const OperationRow*& slot = i == first ? own : library;
       if (is_faster(rows[i], slot)) slot = &rows[i];
@@ -81,7 +82,6 @@ void print_operations(std::ostream& out, std::span<const OperationRow> rows, con
     const OperationProblem& problem = rows[first].problem;
     std::string operation = problem.is_pool() ? to_text(problem.pool) : std::string(name(problem.sort));
     if (problem.backward) operation += " backward";
-    disturbed += rows[first].disturbed;
     table.add({rows[first].layer, operation,
                fmt::format("{:.2f}", 1e-6 * static_cast<double>(problem.bytes())), time_text(own),
                share_text(own), time_text(library), share_text(library),

@@ -1,8 +1,11 @@
 #include "bench/ranking/contest.hpp"
 
-#include <algorithm>
-#include <map>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
+#include "bench/core/error.hpp"
 #include "bench/ranking/ranking.hpp"
 
 namespace convscope {
@@ -13,9 +16,9 @@ auto identity_of(const ResultRecord& record) {
 }
 
 auto identity_but_cap(const Contest& contest) {
-  const CaseKey& key = contest.key();
-  return std::tuple(key.network, key.layer, key.problem, key.device_id(), contest.first().device.name,
-                    contest.first().device.machine_class, key.threads, key.cache);
+  Circumstances shared = circumstances_of(contest.first());
+  shared.workspace_cap.reset();
+  return std::tuple(shared, contest.key().layer, contest.key().problem);
 }
 
 // Groups by `identify`, in the order in which each group first appears.
@@ -94,6 +97,27 @@ const Entry* Contest::entry(std::string_view algorithm) const {
   for (const Entry& candidate : ranked)
     if (candidate.record->key.algorithm == algorithm) return &candidate;
   return nullptr;
+}
+
+Circumstances circumstances_of(const ResultRecord& record) {
+  const CaseKey& key = record.key;
+  const ConvProblem& problem = key.problem;
+  return {key.network,   key.device_id(), record.device.name, record.device.machine_class,
+          problem.batch, problem.math,    problem.layout,     problem.epilogue,
+          key.threads,   key.cache,       key.workspace_cap};
+}
+
+void OneProtocol::add(const std::string& file, const ResultRecord& record) {
+  if (!record.time) return;
+  const int64_t version = record.time->protocol;
+  const auto& [first_file, first_version] =
+      first_.try_emplace(circumstances_of(record), file, version).first->second;
+  if (version != first_version)
+    throw UsageError(fmt::format(
+        "{}: {} {} {} was timed by version {} of the measuring protocol, and {} has times under the same "
+        "circumstances by version {}: such times are not compared; leave one out, or measure it again",
+        file, record.key.layer, name(record.key.problem.pass), record.key.algorithm, version, first_file,
+        first_version));
 }
 
 std::vector<Contest> contests(std::span<const ResultRecord> records) {

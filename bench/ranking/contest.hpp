@@ -3,10 +3,14 @@
 // says into the records.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bench/record/result.hpp"
@@ -41,13 +45,35 @@ struct Contest {
 // wrong.
 std::vector<Contest> contests(std::span<const ResultRecord> records);
 
-// What must agree for times to be added up; layer and pass may differ.
-inline auto circumstances_of(const ResultRecord& record) {
-  const CaseKey& key = record.key;
-  return std::tuple(key.network, key.device_id(), record.device.name, record.device.machine_class,
-                    key.problem.batch, key.problem.math, key.problem.layout, key.problem.epilogue,
-                    key.threads, key.cache, key.workspace_cap);
-}
+// What must agree for times to be added up; layer and pass may differ. Who groups by less of it resets the
+// members that may differ.
+struct Circumstances {
+  std::string network;
+  DeviceId device;
+  std::string device_name, machine_class;
+  int64_t batch = 1;
+  MathMode math = MathMode::fp32;
+  Layout layout = Layout::nchw;
+  Epilogue epilogue = Epilogue::none;
+  int threads = 1;
+  CacheState cache = CacheState::cold;
+  std::optional<int64_t> workspace_cap;
+
+  auto operator<=>(const Circumstances&) const = default;
+};
+Circumstances circumstances_of(const ResultRecord& record);
+
+// Times of two versions of the measuring protocol (docs/measuring.md) are neither compared nor added up: of
+// records under the same circumstances, as several files have them, all must have one. It is no part of the
+// circumstances, as a record without a time has none.
+class OneProtocol {
+ public:
+  // Throws UsageError that names the candidate, both versions and the files of them.
+  void add(const std::string& file, const ResultRecord& record);
+
+ private:
+  std::map<Circumstances, std::pair<std::string, int64_t>> first_;  // file and version of the first time
+};
 
 // The contests of one network under the same circumstances, its layers and passes.
 struct Network {

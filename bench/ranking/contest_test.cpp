@@ -1,12 +1,17 @@
 // Who may win a contest, and what belongs to one.
 #include "bench/ranking/contest.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/core/error_of_test.hpp"
 #include "bench/ranking/test_contests.hpp"
 
 namespace convscope {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(Contest, OfNoRecordsThereIsNone) {
   EXPECT_TRUE(contests({}).empty());
@@ -82,7 +87,8 @@ TEST(Contest, WhoIsWrongInOneRepeatIsWrong) {
 
 TEST(Contest, IsAmongRecordsOfTheSameCircumstancesOnly) {
   Records records{right("a.cpu", 1), right("b.cpu", 2), right("c.cpu", 3), right("d.cpu", 4),
-                  right("e.cpu", 5), right("f.cpu", 6), right("g.cpu", 7), right("h.cpu", 8)};
+                  right("e.cpu", 5), right("f.cpu", 6), right("g.cpu", 7), right("h.cpu", 8),
+                  right("i.cpu", 9), right("j.cpu", 10)};
   records[1].key.threads = 1;
   records[2].key.cache = CacheState::hot;
   records[3].key.workspace_cap.reset();
@@ -90,9 +96,27 @@ TEST(Contest, IsAmongRecordsOfTheSameCircumstancesOnly) {
   records[5].key.problem.layout = Layout::nhwc;
   records[6].device.name = "Another processor";
   records[7].key.device_index = 1;  // two GPUs of one name
+  records[8].key.problem.epilogue = Epilogue::bias_relu;
+  records[9].device.machine_class = "amd-f26m2s1-00000000";
   const auto all = contests(records);
-  EXPECT_EQ(all.size(), 8u);
-  EXPECT_EQ(networks(all).size(), 8u);
+  EXPECT_EQ(all.size(), 10u);
+  EXPECT_EQ(networks(all).size(), 10u);
+  EXPECT_EQ(grouped_over_caps(all).size(), 9u);
+}
+
+TEST(OneProtocol, RefusesTimesOfTwoVersionsUnderTheSameCircumstances) {
+  ResultRecord old = right("a.cpu", 1), other = right("b.cpu", 2);
+  old.time->protocol = 1;
+  other.time->protocol = 2;
+  OneProtocol protocol;
+  protocol.add("before", old);
+  protocol.add("after", refused("b.cpu", Outcome::crashed, Reason::crashed, ""));
+  EXPECT_THAT(testing::error_of([&] { protocol.add("after", other); }),
+              AllOf(HasSubstr("after: conv2 forward b.cpu was timed by version 2"),
+                    HasSubstr("before has times under the same circumstances by version 1")));
+  other.device.machine_class = "amd-f26m2s1-00000000";
+  protocol.add("after", other);
+  protocol.add("after", other);
 }
 
 TEST(Contest, TheSeedIsNoCircumstance) {

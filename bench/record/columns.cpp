@@ -71,7 +71,7 @@ constexpr Column kColumns[] = {
     {"knobs", "", "Combinations of a library's knobs that may be tried besides its defaults.",
      of<&CaseKey::knobs>},
     {"algorithm", "", "The algorithm's id.", of<&CaseKey::algorithm>},
-    {"family", "", "The algorithm's family: direct, gemm, fft, winograd, library.",
+    {"family", "", "The algorithm's family: reference, direct, gemm, implicit_gemm, fft, winograd, library.",
      of<&AlgorithmInfo::family>},
     {"provider", "", "Whose code does the arithmetic: convscope or a library.", of<&AlgorithmInfo::provider>},
     {"version", "", "The provider's version; null for our own code.", of<&AlgorithmInfo::version>},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -95,12 +96,26 @@ void settle(ResultRecord& record, Reason reason, std::string note) {
   record.note = std::move(note);
 }
 
+std::string shell_word(const std::string& text) {
+  // Bytes of UTF-8 and these mean nothing to a shell.
+  const auto is_plain = [](char c) {
+    return (c & 0x80) != 0 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("_-./,:@%+=").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text)
+    if (c == '\'')
+      word += "'\\''";
+    else
+      word += c;
+  return word + "'";
+}
+
 std::string program_at_hand() {
   std::error_code unknown;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  if (unknown || path.filename() != "convscope") return "convscope";
-  const std::string text = path.string();
-  return text.find_first_of(" \t\"'$&;()\\*?[]<>|`") == std::string::npos ? text : fmt::format("'{}'", text);
+  return unknown || path.filename() != "convscope" ? "convscope" : shell_word(path.string());
 }
 
 std::string rerun_command(const ResultRecord& record) {

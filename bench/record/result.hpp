@@ -186,8 +186,10 @@ struct ResultRecord {
 Outcome outcome_of(Reason reason, bool is_timed);
 // Sets the outcome, the reason and the note of a record whose `time` is set if it was timed.
 void settle(ResultRecord& record, Reason reason, std::string note);
+// The text as one word of a shell's command line: in quotes only where it needs them.
+std::string shell_word(const std::string& text);
 // The running program by its path, so that a line runs wherever it is pasted; "convscope" in another program
-// that reads results. Quoted where a shell would split it.
+// that reads results. A shell_word().
 std::string program_at_hand();
 // The command line by which the running program measures one record alone again under the same sampling rule,
 // without an output folder.

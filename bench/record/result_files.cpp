@@ -254,6 +254,8 @@ std::string lines_text(const Json& head, std::string_view name, size_t entries,
 
 void check_can_be_written(const std::string& path) {
   if (is_no_plain_file(path)) return;
+  std::error_code unknown;
+  if (fs::is_directory(path, unknown)) throw UsageError(path + ": it is a folder; name a file");
   const std::string temporary = path + ".writing";
   if (!open_file(temporary, O_WRONLY | O_CREAT).is_open()) fail_with_errno(path, "cannot create this file");
   unlink(temporary.c_str());

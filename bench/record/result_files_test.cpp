@@ -212,6 +212,7 @@ TEST_F(ResultFiles, NameTheFolderThatCannotBeWritten) {
   EXPECT_THAT(error_of([&] { write_results(long_name, sample()); }), HasSubstr("name too long"));
   EXPECT_THAT(error_of([&] { Journal::begin(long_name); }), HasSubstr("name too long"));
   EXPECT_THAT(error_of([&] { read_results(long_name); }), HasSubstr("name too long"));
+  EXPECT_THAT(error_of([&] { check_can_be_written(folder_.string()); }), HasSubstr("it is a folder"));
 }
 
 TEST_F(ResultFiles, ThatTheDiskDoesNotTakeAreNoUsageError) {

@@ -36,5 +36,15 @@ TEST(Outcome, IsSettledWithItsReasonAndNote) {
   EXPECT_EQ(record.note, "hot");
 }
 
+TEST(ShellWord, IsQuotedOnlyWhereAShellWouldReadItOtherwise) {
+  for (const char* plain : {"alexnet", "/a-b/c_d.json", "5GB/s,5us", "best", "a=b:c@d%e+f", "fünf"})
+    EXPECT_EQ(shell_word(plain), plain);
+  EXPECT_EQ(shell_word("my nets/a.json"), "'my nets/a.json'");
+  EXPECT_EQ(shell_word("Anna's.json"), "'Anna'\\''s.json'");
+  for (const char* other : {"*.cpu", "~/a", "a#b", "a\nb", "!a", "{a,b}", "$HOME"})
+    EXPECT_EQ(shell_word(other), "'" + std::string(other) + "'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace convscope

@@ -22,7 +22,7 @@ not edit it.
 
 | file | what it is |
 |---|---|
-| `journal.jsonl` | One JSON object a line, written and fsynced as each candidate is finished. `run --resume DIR` goes on from it. |
+| `journal.jsonl` | One JSON object a line, written and fsynced: refusals at once, measured records once their group is measured and they are verified again. `run --resume DIR` goes on from it. |
 | `results.json` | The whole run: settings, environment, ceilings, and every record with its raw samples. |
 | `results.csv` | One row per record, without the raw samples. |
 | `benchmark.json` | Google Benchmark's own report of the same samples, for its `compare.py`. |

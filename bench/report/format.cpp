@@ -9,27 +9,10 @@
 #include <ostream>
 #include <utility>
 
-#include "bench/core/counted.hpp"
 #include "bench/ranking/ranking.hpp"
 
 namespace convscope {
 namespace {
-
-// `value` in the first unit that it is under `step` of.
-template <size_t N>
-std::string in_units(double value, double step, const char* const (&units)[N]) {
-  size_t unit = 0;
-  while (unit + 1 < N && value >= step) {
-    value /= step;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f} {}", value, units[0]) : fmt::format("{:.1f} {}", value, units[unit]);
-}
-
-// "5", or "5x3" where height and width differ.
-std::string extent_text(Extent2 extent) {
-  return extent.h == extent.w ? fmt::format("{}", extent.h) : fmt::format("{}x{}", extent.h, extent.w);
-}
 
 // An id with a part between two dots that is a number: before it, the number, and behind.
 struct NumberedId {
@@ -63,11 +46,6 @@ std::string milliseconds_text(double seconds, double like) {
 std::string flops_text(double flops) {
   static constexpr const char* units[] = {"FLOP", "KFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
   return in_units(flops, 1000, units);
-}
-
-std::string bytes_text(double bytes) {
-  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  return in_units(bytes, 1024, units);
 }
 
 std::string percent_text(double share) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/core/counted.hpp"
 #include "bench/record/result.hpp"
 
 namespace convscope {
@@ -18,11 +19,6 @@ std::string milliseconds_text(double seconds, double like);
 
 // "14.3 GFLOP"; 0 is "0 FLOP".
 std::string flops_text(double flops);
-// "3.0 MiB", "512 B".
-std::string bytes_text(double bytes);
-inline std::string bytes_text(int64_t bytes) {
-  return bytes_text(static_cast<double>(bytes));
-}
 // "12.3%"
 std::string percent_text(double share);
 // "45 s", "3m05s", "2h10m".

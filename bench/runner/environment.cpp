@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 
@@ -55,18 +54,14 @@ Json describe_system() {
           {"architecture", names.machine}};
 }
 
-Json available_memory() {
-  const std::string kibibytes = value_in("/proc/meminfo", "MemAvailable:");
-  return kibibytes.empty() ? Json(nullptr) : Json(std::strtoll(kibibytes.c_str(), nullptr, 10) << 10);
-}
-
 Json describe_state() {
   const std::optional<std::string> governor = frequency_governor();
   const std::optional<double> load = load_average();
+  const std::optional<int64_t> memory = available_memory("");
   return {{"time", utc_now()},
           {"governor", text_or_null(governor.value_or(""))},
           {"load_1min", load ? Json(*load) : Json(nullptr)},
-          {"available_memory_bytes", available_memory()},
+          {"available_memory_bytes", memory ? Json(*memory) : Json(nullptr)},
           {"transparent_hugepages", text_or_null(first_line("/sys/kernel/mm/transparent_hugepage/enabled"))},
           {"smt_active", text_or_null(first_line("/sys/devices/system/cpu/smt/active"))}};
 }

@@ -139,7 +139,7 @@ class Attempt {
     } else if (kind == "verified") {
       verified_.push_back(record_from_json(event.at("record")));
     } else if (kind == "benchmark") {
-      sink_.benchmark(event.at("report").dump());
+      sink_.benchmark(event.at("report"));
     } else if (kind == "device_lost") {
       device_lost_ = event.at("what").get<std::string>();
     } else if (kind == "error") {

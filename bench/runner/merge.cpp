@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/core/error.hpp"
+#include "bench/ranking/contest.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/runner/run_log.hpp"
@@ -63,6 +64,7 @@ class Merger {
 
  private:
   void add(const std::string& folder, const ResultRecord& record) {
+    protocol_.add(folder, record);
     const DeviceInfo& device = record.device;
     const Machine machine{device.name, device.machine_class, device.machine_unit};
     machines_.insert(machine);
@@ -108,6 +110,7 @@ class Merger {
   std::map<int64_t, std::set<int64_t>> shards_;             // by their count, those that are here
   std::map<std::pair<std::string, Machine>, Origin> seen_;  // by candidate
   std::set<Machine> machines_;
+  OneProtocol protocol_;
   std::set<std::string> ceilings_seen_;
   std::vector<Json> configs_;
   Json sources_ = Json::array();

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "bench/core/error.hpp"
+#include "bench/record/test_records.hpp"
 #include "bench/runner/test_runs.hpp"
 
 namespace convscope {
@@ -77,6 +78,19 @@ TEST_F(Merge, RefusesTwoDifferentRowsOfOneCandidateAndNamesBoth) {
         merge_results({p1, p2});
       },
       ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("layer"), HasSubstr(" a "))));
+}
+
+TEST_F(Merge, RefusesTimesOfTwoVersionsOfTheProtocol) {
+  ResultRecord old = measured("a.cpu", 1), other = measured("b.cpu", 1);
+  old.time->protocol = 1;
+  other.time->protocol = 2;
+  const std::string p1 = folder("p1", {old}), p2 = folder("p2", {other});
+  EXPECT_THAT(
+      [&] {
+        merge_results({p1, p2});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr(p1), HasSubstr(p2), HasSubstr("b.cpu"),
+                                      HasSubstr("version 2 of the measuring protocol"))));
 }
 
 TEST_F(Merge, KeepsDevicesApartAndSaysSo) {

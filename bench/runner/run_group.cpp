@@ -202,8 +202,7 @@ class GroupRun {
   bool within_limits(ResultRecord& record, int64_t cap) const {
     const DeviceInfo& info = device_.info();
     if (record.workspace_bytes > cap) {
-      settle(record, Reason::workspace_over_cap,
-             fmt::format("workspace of {} bytes: the cap is {}", record.workspace_bytes, cap));
+      settle(record, Reason::workspace_over_cap, over_cap_text(record.workspace_bytes, cap));
       return false;
     }
     int64_t needed = verifying_bytes(problem_, info);
@@ -269,7 +268,7 @@ class GroupRun {
           sink_.begin(inputs[index].id, Stage::measure);
         });
     for (size_t i = 0; i < candidates.size(); ++i) take(measured.results[i], *candidates[i]);
-    sink_.benchmark(measured.benchmark_json);
+    sink_.benchmark(nlohmann::ordered_json::parse(measured.benchmark_json));
   }
 
   // A candidate that failed has no time: its few samples would look like a measurement.
@@ -287,16 +286,13 @@ class GroupRun {
 
   MeasureOptions measure_options() const {
     const CaseKey& key = task_.group.common;
-    MeasureOptions options;
-    options.sampling = task_.protocol.sampling;
-    options.cache = key.cache;
+    MeasureOptions options = convscope::measure_options(task_, device_.info().kind);
     options.seed = key.seed;
     options.circumstances = fmt::format("network={} layer={} threads={} cache={} workspace_cap={}",
                                         key.network, key.layer, key.threads, name(key.cache),
                                         key.workspace_cap ? std::to_string(*key.workspace_cap) : "inf");
     if (key.device_index > 0) options.circumstances += fmt::format(" device={}", name(key.device_id()));
     options.known_cores = cores_of(ceilings_);
-    if (device_.info().kind == DeviceKind::cuda) adapt_to_gpu(options);
     return options;
   }
 
@@ -325,6 +321,14 @@ ResultRecord blank_record(const GroupTask& task, const AlgorithmInfo& algorithm,
   record.device = device;
   record.ceilings = ceilings;
   return record;
+}
+
+MeasureOptions measure_options(const GroupTask& task, DeviceKind kind) {
+  MeasureOptions options;
+  options.sampling = task.protocol.sampling;
+  options.cache = task.group.common.cache;
+  if (kind == DeviceKind::cuda) adapt_to_gpu(options);
+  return options;
 }
 
 void run_group(const GroupTask& task, const Registry& registry, Device& device, const Ceilings& ceilings,

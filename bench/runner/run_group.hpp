@@ -3,10 +3,12 @@
 // surviving a candidate that crashes or hangs is bench/runner/isolation.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/device/device.hpp"
+#include "bench/measure/measure_group.hpp"
 #include "bench/record/result.hpp"
 #include "bench/runner/cases.hpp"
 
@@ -28,9 +30,13 @@ class GroupSink {
   virtual void planned(const std::string& /*algorithm*/, const OperationCount& /*operations*/) {}
   virtual void record(const ResultRecord& record) = 0;
   virtual void verified(const ResultRecord&) {}  // before timing, with success; record() is still to come
-  virtual void benchmark(const std::string& json) = 0;  // Google Benchmark's own JSON report
-  virtual void alive() {}                               // what was begun goes on
+  virtual void benchmark(const nlohmann::ordered_json& report) = 0;  // Google Benchmark's own
+  virtual void alive() {}                                            // what was begun goes on
 };
+
+// How a group is measured on a device of this kind: by its protocol, as far as that is known without the
+// device.
+MeasureOptions measure_options(const GroupTask& task, DeviceKind kind);
 
 // Runs every candidate of the group on `device`, which must already have the group's number of threads. A
 // refusal, a wrong result, a thrown exception and a lack of memory are records, not errors. Throws DeviceLost

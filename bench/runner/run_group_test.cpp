@@ -73,7 +73,7 @@ TEST_F(RunGroup, MeasuresARightCandidate) {
   EXPECT_GT(record.operations.product_flops, 0);
   EXPECT_LT(record.accuracy.relative_l2.value_or(1), 1e-5);
   ASSERT_THAT(sink_.benchmarks, SizeIs(1));
-  EXPECT_THAT(sink_.benchmarks[0], HasSubstr("one"));
+  EXPECT_THAT(sink_.benchmarks[0].dump(), HasSubstr("one"));
 }
 
 TEST_F(RunGroup, DoesNotVerifyAgainWhatPassedInAProcessThatEndedSince) {
@@ -238,7 +238,7 @@ TEST_F(RunGroup, NamesItsBenchmarksByAllThatASweepMayVary) {
   const auto count_names = [&] {
     sink_ = testing::CollectingSink();
     run();
-    const auto report = nlohmann::json::parse(sink_.benchmarks.at(0));
+    const nlohmann::ordered_json& report = sink_.benchmarks.at(0);
     for (const auto& entry : report.at("benchmarks")) names.insert(entry.at("name"));
     return names.size();
   };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "bench/core/error.hpp"
@@ -122,10 +121,11 @@ void RunLog::take(const Ceilings& ceilings) {
 
 void RunLog::take(const ResultRecord& record) {
   // A journal that was put together by hand may have a candidate twice: the last record counts.
-  const std::string key = candidate_key(record.key);
-  if (!finished_.insert(key).second)
-    std::erase_if(records_, [&](const ResultRecord& other) { return candidate_key(other.key) == key; });
-  records_.push_back(record);
+  const auto [found, is_new] = place_of_.try_emplace(candidate_key(record.key), records_.size());
+  if (is_new)
+    records_.push_back(record);
+  else
+    records_[found->second] = record;
 }
 
 void RunLog::add(const Ceilings& ceilings) {
@@ -152,7 +152,7 @@ std::vector<GroupTask> RunLog::tasks_left() const {
   std::vector<GroupTask> left;
   for (GroupTask task : plan_.tasks) {
     std::erase_if(task.group.algorithms, [&](const std::string& algorithm) {
-      return finished_.contains(candidate_key(candidate_of(task.group, algorithm)));
+      return place_of_.contains(candidate_key(candidate_of(task.group, algorithm)));
     });
     if (!task.group.algorithms.empty()) left.push_back(std::move(task));
   }
@@ -160,12 +160,10 @@ std::vector<GroupTask> RunLog::tasks_left() const {
 }
 
 std::vector<ResultRecord> RunLog::records_of(const Group& group) const {
-  std::map<std::string, const ResultRecord*> by_key;
-  for (const ResultRecord& record : records_) by_key[candidate_key(record.key)] = &record;
   std::vector<ResultRecord> found;
   for (const std::string& algorithm : group.algorithms) {
-    const auto record = by_key.find(candidate_key(candidate_of(group, algorithm)));
-    if (record != by_key.end()) found.push_back(*record->second);
+    const auto place = place_of_.find(candidate_key(candidate_of(group, algorithm)));
+    if (place != place_of_.end()) found.push_back(records_[place->second]);
   }
   return found;
 }

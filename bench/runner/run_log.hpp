@@ -5,8 +5,8 @@
 // as they become known, and "resumed" (environment) wherever an interrupted run goes on.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -84,7 +84,7 @@ class RunLog {
   std::vector<ResultRecord> records_;
   std::vector<BenchmarkReport> benchmarks_;
   nlohmann::ordered_json resumptions_ = nlohmann::ordered_json::array();
-  std::set<std::string> finished_;  // candidate keys
+  std::map<std::string, size_t> place_of_;  // in records_, by candidate key
   Journal journal_;
 };
 

@@ -26,9 +26,7 @@ class LogSink final : public GroupSink {
     log_.add(record);
     observer_.candidate_ends(record);
   }
-  void benchmark(const std::string& text) override {
-    log_.add(BenchmarkReport{group_, nlohmann::ordered_json::parse(text)});
-  }
+  void benchmark(const nlohmann::ordered_json& report) override { log_.add(BenchmarkReport{group_, report}); }
 
  private:
   RunLog& log_;

@@ -12,7 +12,7 @@ constexpr double kMinShareOfArithmetic = 0.01, kMinShareOfBandwidth = 0.05;
 // Of the host, for filling, copying and comparing tensors; and for the sums in f64 that the CPU expects.
 constexpr double kHostSecondsPerByte = 2.5e-8, kReferenceFlops = 1e8;
 constexpr double kSeries = 5;  // full, inference, repeat, single, phases
-constexpr double kCeilingsSeconds = 60;
+constexpr double kCeilingsLimitSeconds = 60;
 
 struct Rates {
   double flops = 0, bytes = 0;  // a second
@@ -70,7 +70,7 @@ StageLimits stage_limits(const GroupTask& task, const RunWork& work, const Devic
 }
 
 double ceilings_limit(double stage_limit_seconds) {
-  return stage_limit_seconds > 0 ? stage_limit_seconds : kCeilingsSeconds;
+  return stage_limit_seconds > 0 ? stage_limit_seconds : kCeilingsLimitSeconds;
 }
 
 }  // namespace convscope

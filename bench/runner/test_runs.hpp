@@ -48,14 +48,14 @@ class CollectingSink final : public GroupSink {
     plans.emplace(algorithm, count);
   }
   void verified(const ResultRecord& record) override { passed.push_back(record.key.algorithm); }
-  void benchmark(const std::string& json) override { benchmarks.push_back(json); }
+  void benchmark(const nlohmann::ordered_json& report) override { benchmarks.push_back(report); }
 
   std::vector<std::pair<std::string, Stage>> begun;
   std::vector<std::string> order;
   std::map<std::string, OperationCount> plans;
   std::vector<std::string> passed;  // verification, before timing
   std::map<std::string, ResultRecord> records;
-  std::vector<std::string> benchmarks;
+  std::vector<nlohmann::ordered_json> benchmarks;
 
  private:
   std::function<void(Stage)> on_begin_;

@@ -49,9 +49,7 @@ class EventWriter final : public GroupSink {
     last_alive_ = now;
     write({{"event", "alive"}});
   }
-  void benchmark(const std::string& json) override {
-    write({{"event", "benchmark"}, {"report", Json::parse(json)}});
-  }
+  void benchmark(const Json& report) override { write({{"event", "benchmark"}, {"report", report}}); }
   // One line.
   void write(const Json& event) {
     if (!write_all(file_, dump_json(event) + "\n"))

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "bench/core/names.hpp"
 #include "bench/ranking/ranking.hpp"
@@ -146,9 +145,11 @@ std::vector<PolicyScope> apply(std::span<const Policy> policies, std::span<const
                                const FirstLayers& first_layers) {
   std::vector<PolicyScope> scopes;
   const auto identity = [](const Contest& contest) {
-    const CaseKey& key = contest.key();
-    return std::tuple(key.network, key.device_id(), contest.first().device.name, key.problem.batch,
-                      key.threads, key.cache);
+    Circumstances shared = circumstances_of(contest.first());
+    shared.math = {};
+    shared.layout = {};
+    shared.workspace_cap.reset();
+    return shared;
   };
   for (const Contest& contest : contests) {
     auto place = std::find_if(scopes.begin(), scopes.end(), [&](const PolicyScope& scope) {

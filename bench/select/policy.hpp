@@ -60,7 +60,7 @@ struct PolicyResult {
   std::vector<PolicyUnit> units;  // those of the policy's passes
 };
 
-// One network on one device with one batch, thread count and cache state; math, layout and cap vary.
+// One network under the same circumstances but for math, layout and cap, of which each policy has its own.
 struct PolicyScope {
   std::vector<const Contest*> contests;
   std::vector<PolicyResult> results;  // in the order of the policies

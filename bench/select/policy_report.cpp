@@ -80,10 +80,13 @@ void print_scope(std::ostream& out, const PolicyScope& scope, const Look& look) 
     if (has_records(result) && std::find(labels.begin(), labels.end(), label) == labels.end())
       labels.push_back(label);
   }
-  print_heading(out, heading(front) + ", convolutions of one step",
-                fmt::format("{}, {} cache, {}", counted(key.threads, "thread"), name(key.cache),
-                            device_text(key, front.first().device)),
-                look);
+  const Epilogue epilogue = key.problem.epilogue;
+  print_heading(
+      out, heading(front) + ", convolutions of one step",
+      fmt::format("{}{}, {} cache, {}",
+                  epilogue == Epilogue::none ? "" : fmt::format("with {}, ", name(epilogue)),
+                  counted(key.threads, "thread"), name(key.cache), device_text(key, front.first().device)),
+      look);
   for (const std::string& label : labels) {
     fmt::print(out, "policy emulation on {}\n", label);
     TextTable table({"<policy", ">forward ms|forward", ">backward ms|backward", ">step ms|step",
@@ -168,16 +171,10 @@ void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, cons
 nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes) {
   Json json = Json::array();
   for (const PolicyScope& scope : scopes) {
-    const Contest& front = *scope.contests.front();
-    const CaseKey& key = front.key();
-    Json entry{{"network", key.network},
-               {"batch", key.problem.batch},
-               {"device", name(key.device)},
-               {"device_index", key.device_index},
-               {"device_name", front.first().device.name},
-               {"threads", key.threads},
-               {"cache", name(key.cache)},
-               {"policies", Json::array()}};
+    Json entry = circumstances_json(*scope.contests.front(), false);
+    entry.erase("math");  // as the layout, each policy's own
+    entry.erase("layout");
+    entry["policies"] = Json::array();
     for (const PolicyResult& result : scope.results) entry["policies"].push_back(result_json(scope, result));
     json.push_back(std::move(entry));
   }

@@ -118,6 +118,30 @@ TEST(Policy, LooksAtItsOwnLayoutAndMathOnly) {
   EXPECT_EQ(scopes[0].results[0].units[0].chosen.record, &records[1]);
 }
 
+TEST(Policy, AddsUpNoRecordsOfOtherEpiloguesOrClassesOfMachines) {
+  Records records{right("a.cpu", 1), right("a.cpu", 2), right("a.cpu", 4)};
+  records[1].key.problem.epilogue = Epilogue::bias_relu;
+  records[2].device.machine_class = "amd-f26m2s1-00000000";
+  const auto all = contests(records);
+  const Policy policy = forward_policy({"a"});
+  const auto scopes = apply({&policy, 1}, all, {});
+  ASSERT_EQ(scopes.size(), records.size());
+  for (size_t i = 0; i < scopes.size(); ++i) {
+    const PolicyTotal forward = total(scopes[i].results.at(0), Part::forward);
+    EXPECT_TRUE(forward.is_complete()) << i;
+    EXPECT_EQ(forward.units, 1u) << i;
+    EXPECT_DOUBLE_EQ(forward.seconds, records[i].time->full.statistics.median) << i;
+  }
+  const auto json = to_json(scopes);
+  EXPECT_EQ(json[0]["epilogue"], "none");
+  EXPECT_EQ(json[1]["epilogue"], "bias+relu");
+  EXPECT_EQ(json[2]["machine_class"], "amd-f26m2s1-00000000");
+  std::ostringstream out;
+  print_policies(out, scopes, Look(false, 200));
+  EXPECT_THAT(out.str(), HasSubstr("with bias+relu, 2 threads, cold cache, Test processor"));
+  EXPECT_THAT(out.str(), HasSubstr("\n  2 threads, cold cache, Test processor (amd-f26m2s1-00000000)"));
+}
+
 TEST(PolicyTotal, AddsThePassesUpWithAndWithoutTheFirstLayersBackwardData) {
   Records records = step_of("a.cpu", 1);
   for (ResultRecord& r : records)

@@ -25,6 +25,10 @@ struct Selection {
 // `choosers` are ids or stems; see judgement.hpp.
 Selection select(std::span<const ResultRecord> records, std::span<const std::string> choosers);
 
+// What the contests of a network have in common, by the columns' names; without the cap where they differ in
+// it.
+nlohmann::ordered_json circumstances_json(const Contest& contest, bool with_cap);
+
 void print_selection(std::ostream& out, const Selection& selection, const Look& look);
 nlohmann::ordered_json to_json(const Selection& selection);
 // What our own chooser (cost_model.hpp) picked, its regret beside that of the libraries' choices.

@@ -73,22 +73,6 @@ Json chooser_json(const Network& network, const std::string& chooser) {
   return json;
 }
 
-// The cap is null where curves of several caps are one.
-Json circumstances_json(const Contest& contest, bool with_cap) {
-  const CaseKey& key = contest.key();
-  Json json{{"network", key.network},
-            {"batch", key.problem.batch},
-            {"math", name(key.problem.math)},
-            {"layout", name(key.problem.layout)},
-            {"device", name(key.device)},
-            {"device_index", key.device_index},
-            {"device_name", contest.first().device.name},
-            {"threads", key.threads},
-            {"cache", name(key.cache)}};
-  if (with_cap) json["workspace_cap_bytes"] = cap_json(key.workspace_cap);
-  return json;
-}
-
 Json oracle_json(const Contest& contest) {
   return {{"layer", contest.key().layer},
           {"pass", name(contest.key().problem.pass)},
@@ -119,6 +103,23 @@ Json curve_json(const WorkspaceCurve& curve) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json circumstances_json(const Contest& contest, bool with_cap) {
+  const Circumstances of = circumstances_of(contest.first());
+  Json json{{"network", of.network},
+            {"batch", of.batch},
+            {"math", name(of.math)},
+            {"layout", name(of.layout)},
+            {"epilogue", name(of.epilogue)},
+            {"device", name(of.device.kind)},
+            {"device_index", of.device.index},
+            {"device_name", of.device_name},
+            {"machine_class", of.machine_class.empty() ? Json(nullptr) : Json(of.machine_class)},
+            {"threads", of.threads},
+            {"cache", name(of.cache)}};
+  if (with_cap) json["workspace_cap_bytes"] = cap_json(of.workspace_cap);
+  return json;
+}
 
 nlohmann::ordered_json to_json(const Selection& selection) {
   Json json{{"networks", Json::array()}, {"workspace_curves", Json::array()}};

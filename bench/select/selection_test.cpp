@@ -80,5 +80,19 @@ TEST(Selection, TheJsonHasTheSameFigures) {
   EXPECT_EQ(json["workspace_curves"][0]["points"].size(), kCurveCaps.size());
 }
 
+TEST(Selection, TheJsonTellsEpiloguesAndClassesOfMachinesApart) {
+  std::vector<ResultRecord> records{right("a.cpu", 1), right("a.cpu", 2)};
+  records[1].key.problem.epilogue = Epilogue::bias_relu;
+  records[1].device.machine_class = "";
+  const auto json = to_json(select(records, default_choosers()));
+  for (const char* part : {"networks", "workspace_curves"}) {
+    ASSERT_EQ(json[part].size(), 2u);
+    EXPECT_EQ(json[part][0]["epilogue"], "none");
+    EXPECT_EQ(json[part][0]["machine_class"], "amd-f25m17s1-1234abcd");
+    EXPECT_EQ(json[part][1]["epilogue"], "bias+relu");
+    EXPECT_TRUE(json[part][1]["machine_class"].is_null());
+  }
+}
+
 }  // namespace
 }  // namespace convscope

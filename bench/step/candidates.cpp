@@ -10,7 +10,6 @@
 
 #include "bench/core/error.hpp"
 #include "bench/device/device_error.hpp"
-#include "bench/report/format.hpp"
 #include "bench/verify/fast_reference.hpp"
 #include "bench/verify/tensor_index.hpp"
 #include "bench/verify/verification.hpp"
@@ -101,14 +100,10 @@ TaskCandidates plan_candidates(const ConvProblem& problem, const std::vector<std
       continue;
     }
     try {
-      StepCandidate candidate{id, algorithm.plan(problem, device, options)};
+      StepCandidate candidate{id, plan_within_cap(algorithm, problem, device, options)};
       candidate.workspace_bytes = candidate.plan->workspace_bytes();
       candidate.is_separate = is_separate;
-      if (candidate.workspace_bytes <= options.workspace_cap)
-        found.all.push_back(std::move(candidate));
-      else
-        leave_out(fmt::format("needs {} of workspace, and the cap is {}",
-                              bytes_text(candidate.workspace_bytes), bytes_text(options.workspace_cap)));
+      found.all.push_back(std::move(candidate));
     } catch (const std::bad_alloc&) {
       leave_out("out of memory while planning");
     } catch (const DeviceLost&) {
@@ -175,10 +170,10 @@ std::optional<std::string> fault_of(const CheckSite& on, size_t task, StepCandid
     return std::nullopt;
   } catch (const DeviceLost&) {
     throw;
-  } catch (const Refused& refusal) {  // a library that sees only now that it cannot
-    return refusal.what();
-  } catch (const DeviceError& error) {
-    return error.what();
+  } catch (const std::bad_alloc&) {
+    return "out of memory while checked";
+  } catch (const std::exception& fault) {  // a refusal, too, of a library that sees only now that it cannot
+    return fault.what();
   }
 }
 

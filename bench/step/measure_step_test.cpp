@@ -173,16 +173,19 @@ TEST(MeasureStep, LeavesOutWhatFailsAndEndsWhereTheDeviceIsLost) {
   CpuDevice device;
   TrainingStep step(network_of(testing::small_suite(), 2), device, 1);
   MeasureStepOptions options;
-  options.algorithms = {"exact.cpu", "failing.cpu"};
+  options.algorithms = {"exact.cpu", "failing.cpu", "library.cpu"};
   options.seconds = 0;
   Registry failing = testing::step_registry(), lost = testing::step_registry();
   failing.add(std::make_unique<Failing<DeviceError>>("failing.cpu"));
+  failing.add(std::make_unique<Failing<std::runtime_error>>("library.cpu"));
   lost.add(std::make_unique<Failing<DeviceLost>>("failing.cpu"));
   const StepTimes times = measure_step(step, failing, device, options);
   for (size_t task : convolutions(step)) {
-    EXPECT_THAT(times.tasks[task].left_out, Contains("failing.cpu: out of places"));
+    for (const char* id : {"failing.cpu", "library.cpu"})
+      EXPECT_THAT(times.tasks[task].left_out, Contains(id + std::string(": out of places")));
     EXPECT_EQ(times.tasks[task].tuned.size(), 1U);
   }
+  options.algorithms.pop_back();
   EXPECT_THROW(measure_step(step, lost, device, options), DeviceLost);
 }
 

@@ -349,9 +349,8 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   const auto begin = Clock::now();
   auto kept = begin;
   for (int64_t round = 0; round < kMaxRounds; ++round) {
-    // Rank 0's clock decides for all.
-    const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
-    if (largest_over_ranks(fabric, spent) > options.seconds && round >= kMinRounds) break;
+    // By its clock and its limit: another rank may have been given another.
+    if (as_rank_0(fabric, round >= kMinRounds && seconds_since(begin) > options.seconds)) break;
     for (size_t i = 0; i < rows.size(); ++i)
       if (rows[i].outcome == RowOutcome::good) ranked.measure_round(rows[i].of, *sums[i], series[i]);
     if (has_whole)

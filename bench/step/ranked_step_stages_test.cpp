@@ -59,5 +59,19 @@ TEST(RankedStep, SaysThatSumsBeginWhenRankZeroHasPlannedWhatItRunsAlone) {
   }
 }
 
+TEST(RankedStep, EndsWhenRankZeroSaysWhateverTheOthersWereGiven) {
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::vector<StepRow> rows{row_of(Reduction::ring, 2)};
+    MeasureStepOptions options = short_options();
+    if (fabric.rank() == 1) options.seconds = 1e9;
+    const auto sums = sums_on_cpus(fabric, device, options.plan.threads);
+    measure_ranked_step(step, registry, device, fabric, *sums, options, rows);
+    EXPECT_EQ(*rows[0].samples, kMinRounds);
+  });
+}
+
 }  // namespace
 }  // namespace convscope

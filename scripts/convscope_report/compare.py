@@ -46,7 +46,7 @@ WITNESS_QUANTILE = 0.9  # of the distances of the witnesses from their middle
 VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED", "REFUSED")
 
 # What makes two records of a candidate comparable; where it differs, the record is refused.
-CIRCUMSTANCES = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
+MUST_AGREE = ("math", "layout", "threads", "cache", "workspace_cap_bytes", "device_index", "device_name")
 # Likewise these, where both sides know them.
 WHERE_KNOWN = ("machine_class", "protocol")
 # Where it differs the record is compared, since that may be the question, and says so.
@@ -305,7 +305,7 @@ def refused(a: dict, b: dict) -> Comparison:
     made = Comparison(
         {name: a[name] for name in CANDIDATE}, "REFUSED", a["full_median_ms"], b["full_median_ms"]
     )
-    unlike = [name for name in CIRCUMSTANCES if differ(a[name], b[name])]
+    unlike = [name for name in MUST_AGREE if differ(a[name], b[name])]
     unlike += [name for name in WHERE_KNOWN if None not in (a[name], b[name]) and a[name] != b[name]]
     made.remarks = [f"{name} {shown(a[name])} against {shown(b[name])}" for name in unlike]
     if unlike:

@@ -188,10 +188,11 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     if target.is_file() and facts_of(run_files.read_json(target)["environment"], target)[0] > started:
         raise ReportError(f"{target}: holds a newer run than {source}; choose another --name")
     target.parent.mkdir(parents=True, exist_ok=True)
-    older = target.read_bytes() if target.is_file() else None
-    target.write_bytes(lzma.compress(run_files.content_of(file), preset=9 | lzma.PRESET_EXTREME))
+    # Whatever ends it before the last step, what was kept under that name is left as it is.
+    partial = target.with_name(f"{name}.partial.xz")
     try:
-        entry = entry_of(target)
+        partial.write_bytes(lzma.compress(run_files.content_of(file), preset=9 | lzma.PRESET_EXTREME))
+        entry = entry_of(partial) | {"run": name_of(target)}
         others = {name: line for name, line in read_index(folder).items() if name != entry["run"]}
         for name, line in others.items():
             if line["settings"] == entry["settings"]:
@@ -199,9 +200,11 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
                     f"{name} is a run with the same settings as {source}, and only the newest is kept: "
                     f"give it that name, or remove {name}{SUFFIX} and run `convscope-report index`"
                 )
-    except ReportError:
-        target.unlink() if older is None else target.write_bytes(older)
-        raise
+        partial.replace(target)
+    except ReportError as error:
+        raise ReportError(str(error).replace(str(partial), str(source))) from None
+    finally:
+        partial.unlink(missing_ok=True)
     write_index(folder, [*others.values(), entry])
     return target
 

@@ -4,12 +4,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convscope_report import ReportError
+from convscope_report.results import as_text
 from convscope_report.run_files import is_number, rows_document
 
 AGAIN = "name a folder that `convscope step --out` wrote"
 ERROR_PAGE = "docs/experiments/networks.md"
 TEXTS = ("network", "reduce", "overlap", "compress", "basis", "outcome")
 NUMBERS = ("batch", "gpus")
+# Of the records of `step --rows` that a row's compute is from; steps of several kinds may be in one folder.
+OF_RECORDS = (
+    "device",
+    "device_name",
+    "machine_class",
+    "math",
+    "layout",
+    "threads",
+    "cache",
+    "workspace_cap_bytes",
+    "choose",
+)
 # Of a row that has a time.
 TIMES = ("step_ms", "compute_ms", "comm_alone_ms")
 
@@ -39,6 +52,12 @@ def is_row(row) -> bool:
     if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in TEXTS):
         return False
     return all(is_number(row.get(name)) for name in NUMBERS + TIMES * (row["outcome"] == "good"))
+
+
+def differing(rows: list) -> list:
+    """Return the columns in which the records differ that the rows' compute is from."""
+    known = {name: {as_text(row[name]) for row in rows if name in row} for name in OF_RECORDS}
+    return [name for name, values in known.items() if len(values) > 1]
 
 
 def words(row: dict) -> str:

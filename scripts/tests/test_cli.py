@@ -294,6 +294,9 @@ def test_shards_merge_into_the_whole(faulty: Path, tmp_path: Path) -> None:
     assert keys(records(tmp_path / "merged")) == keys(records(tmp_path / "whole"))
     assert json.loads((tmp_path / "merged" / "benchmark.json").read_text())["benchmarks"] == []
     assert merged.stderr == ""
+    one_group = [config(tmp_path, 1), *only, "--pass", "forward"]
+    none = run(faulty, "run", *one_group, "--shard", "2/2", "--out", tmp_path / "none")
+    assert none.returncode == 0 and "this shard has no layer" in none.stdout, none.stdout + none.stderr
     half = run(faulty, "merge", parts[0], "--out", tmp_path / "half")
     assert half.returncode == 0
     assert "shard 2/2 is missing" in half.stderr

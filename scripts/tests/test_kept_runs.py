@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from report_support import DATA, report
 
+from convscope_report import kept
+
 LIMIT_BYTES = 15_000_000
 
 
@@ -87,6 +89,23 @@ def test_the_newer_of_two_runs_with_the_same_settings_is_kept(tmp_path):
     assert "holds a newer run" in back.err
     assert report("keep", newer, "--machine", "other", "--name", "tiny", "--folder", results).code == 0
     assert report("index", "--check", "--folder", results).code == 0
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, OSError])
+def test_an_older_run_is_left_as_it_is_where_keeping_a_newer_one_ends_early(end, tmp_path, monkeypatch):
+    older, newer, results = run_of(tmp_path / "older", 1), run_of(tmp_path / "newer", 2), tmp_path / "results"
+    assert report("keep", older, "--machine", "mine", "--name", "tiny", "--folder", results).code == 0
+    file = results / "mine" / "tiny.json.xz"
+    before = file.read_bytes()
+
+    def ended(_):
+        raise end
+
+    monkeypatch.setattr(kept, "entry_of", ended)
+    with pytest.raises(end):
+        kept.keep(newer, "mine", "tiny", results)
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_an_unfinished_or_damaged_run_is_not_kept(tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -303,6 +304,22 @@ def test_a_replayed_step_sends_real_bytes_and_sleeps_as_kept_records_say(mpirun,
     for column in ("compute_ms", "gradient_bytes", "wire_bytes_per_gpu"):
         assert ring[column] == pytest.approx(modelled[column])
     assert ring["rows_hash"] == modelled["rows_hash"]
+
+
+def test_the_rows_hash_is_the_same_wherever_the_program_lies(convscope, root, tmp_path):
+    moved = tmp_path / "a folder" / "convscope"
+    moved.parent.mkdir()
+    shutil.copy2(convscope, moved)
+    kept = root / "results/amd-zen4-2-cores/alexnet-batch-1.json.xz"
+    words = ["step", root / "configs/alexnet.json", "--rows", kept, "--batch", "1", "--gpus", "1",
+             "--link", "5GB/s,5us", "--json"]  # fmt: skip
+    printed = [
+        subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+        for program in (convscope, moved)
+    ]
+    here, there = (json.loads(text)[0] for text in printed)
+    assert here["rows_hash"] == there["rows_hash"]
+    assert shlex.split(there["rerun"])[0] == str(moved)
 
 
 def test_a_replayed_step_refuses_what_a_modelled_one_does_and_ranks_that_differ(mpirun, convscope, root):

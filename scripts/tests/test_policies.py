@@ -120,6 +120,16 @@ def test_choose_predicts_a_config(run_convscope):
         assert group["chosen"] == group["predictions"][0]["algorithm"]
 
 
+def test_choose_names_the_machine_as_other_tables_do(run_convscope, small_results):
+    document = json.loads((small_results / "results.json").read_text(encoding="utf-8"))
+    device = document["records"][0]["device"]
+    more = f" ({device['machine_class']})" if device["machine_class"] else ""
+    words = ["choose", small_results.parent / "config.json", "--device", "cpu", "--threads", "1"]
+    done = run_convscope(*words, "--batch", "1")
+    assert done.returncode == 0, done.stderr
+    assert f"{device['name']}{more}\n" in done.stdout
+
+
 @pytest.mark.parametrize("verb", ["select", "policies"])
 def test_a_missing_file_is_named(run_convscope, verb):
     done = (

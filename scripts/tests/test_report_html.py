@@ -9,6 +9,8 @@ import pytest
 from report_support import DATA, made_up_gpu, write_results
 
 from convscope_report.cli import main
+from convscope_report.contexts import CIRCUMSTANCES
+from convscope_report.html.page import HERE
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +111,12 @@ def test_filters_work(in_browser):
     assert seen["batch"] == 24 and seen["layer"] == 12
     assert 0 < seen["hidden"] < seen["drawn"]
     assert seen["pressed"] == "false"
+
+
+def test_charts_never_mix_records_of_different_circumstances():
+    script = (HERE / "report.js").read_text(encoding="utf-8")
+    filters = re.findall(r'\{ column: "(\w+)", label:', script)
+    assert set(CIRCUMSTANCES) - {"device"} <= set(filters)  # its name tells devices apart
 
 
 def test_machines_and_math_modes_are_filters(browse, convscope, tmp_path):

@@ -154,6 +154,10 @@ INCOMPLETE = {
     "no step on 4 GPUs": (own_rows(gpus=(1, 2)), "none of batch 4 on 4 GPUs, tree"),
     "no speed-ups": ([row | {"speedup": None} for row in own_rows()], "of 0 batches"),
     "of a run": ([row | {"basis": "measured"} for row in own_rows()], "of 0 batches"),
+    "two numbers of threads": (
+        [row | {"threads": threads} for threads in (1, 2) for row in own_rows()],
+        "are from records that differ in threads; give `convscope step --rows` a run",
+    ),
     "all refused": ([row | {"outcome": "refused"} for row in own_rows()], "all steps were refused"),
     "no numbers": ([own_rows()[0] | {"step_ms": "fast"}], "no rows of steps"),
     "none": ([], "all steps were refused"),

@@ -102,6 +102,21 @@ def test_links_are_never_mixed_and_refused_steps_are_named(kept):
     assert len(lines(file, "--where", "link_us=9")) == 1
 
 
+def test_steps_from_records_of_several_kinds_are_never_mixed(kept):
+    one = {"threads": 2, "machine_class": "amd-f25m17s1-00000000", "choose": "best"}
+    file = kept(
+        "kinds", [step(2, **one), step(2, **one | {"threads": 1}), step(2, **one | {"choose": "fft"})]
+    )
+    done = report("table", "step-scaling", file)
+    assert done.out.count("Scaling: small") == 3
+    assert "7 us, threads 1, choose best" in done.out and "7 us, threads 2, choose fft" in done.out
+    assert "amd-f25m17s1-00000000" not in done.out
+    other = kept("class", [step(4, **one | {"machine_class": "amd-f26m2s1-00000000"})])
+    done = report("table", "step-scaling", file, other, "--where", "threads=2", "--where", "choose=best")
+    assert done.out.count("Scaling: small") == 2
+    assert "7 us, machine_class amd-f26m2s1-00000000" in done.out
+
+
 def test_times_of_disturbed_records_are_marked(kept):
     assert report("table", "step-scaling", kept("bad", [step(2, suspect=True)])).out.count("^") == 4
 

@@ -1,9 +1,11 @@
 """Every table of convscope-report on small recorded results, against golden files, in every format."""
 
 import argparse
+import copy
 import csv
 import io
 import json
+import lzma
 import re
 
 import pytest
@@ -12,6 +14,7 @@ from report_support import DATA, made_up_gpu, report
 
 from convscope_report.contexts import contexts
 from convscope_report.results import load
+from convscope_report.tables.fusion import fusion
 
 GOLDEN = DATA / "golden"
 
@@ -199,6 +202,49 @@ def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
     done = report("table", "policies", tmp_path / "gpu", "--convscope", convscope)
     assert done.code == 0
     assert re.search(r"caffe \(default\) +cudnn", done.out)
+
+
+def kept_file(path, document):
+    path.write_bytes(lzma.compress(json.dumps(document).encode(), preset=0))
+    return path
+
+
+@pytest.mark.parametrize("name", ["workspace", "policies"])
+def test_records_of_two_epilogues_are_never_added_up_by_the_program(name, convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    forward = [one for one in document["records"] if one["key"]["problem"].startswith("forward")]
+    fused = copy.deepcopy(forward)
+    for record in fused:
+        record["key"]["problem"] += " epilogue=bias+relu"
+    both = kept_file(tmp_path / "both.json.xz", document | {"records": forward + fused})
+    alone = kept_file(tmp_path / "alone.json.xz", document | {"records": forward})
+
+    def table(*words):
+        done = report("table", name, *words, "--convscope", convscope)
+        assert (done.code, done.err) == (0, "")
+        return done.out
+
+    one = table(alone)
+    assert table(both, "--where", "epilogue=none") == one
+    heading = "workspace, all layers and passes" if name == "workspace" else "tiny, batch 2: policies"
+    assert (one.count(heading), table(both).count(heading)) == (1, 2)
+    assert "with bias+relu" in table(both, "--where", "epilogue=bias+relu")
+
+
+def test_the_pass_as_a_copy_is_at_the_speed_of_its_own_machine(tmp_path):
+    document = json.loads((DATA / "fused" / "results.json").read_text(encoding="utf-8"))
+    other = copy.deepcopy(document["records"])
+    for record in other:
+        record["device"]["name"] = "Another processor"
+        record["ceilings"]["copy_bytes"] *= 2
+    document["records"] += other
+    document["ceilings"].append(other[0]["ceilings"])
+    merged = kept_file(tmp_path / "merged.json.xz", document)
+    one, twice_as_fast = (
+        table for table in fusion(load([merged]), None) if "each algorithm in both forms" in table.title
+    )
+    assert one.rows
+    assert [row[-1] for row in one.rows] == pytest.approx([2 * row[-1] for row in twice_as_fast.rows])
 
 
 def test_two_gpus_of_one_name_are_never_mixed(tmp_path):

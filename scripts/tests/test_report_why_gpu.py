@@ -14,7 +14,8 @@ from convscope_report import published
 from convscope_report.program import ROOT
 from convscope_report.table import Cell
 from convscope_report.tables.claims import CLAIMS, Row, verdicts
-from convscope_report.tables.why_gpu import operand_bytes, registers
+from convscope_report.tables.sweeps import machine
+from convscope_report.tables.why_gpu import is_disturbed, machine_of, operand_bytes, registers
 
 MEMORY, CACHE, PEAK = 20e9, 200e9, 200e9
 
@@ -145,6 +146,22 @@ def test_operations_of_a_gpu_are_rows_of_the_machine_of_its_runs():
     rows = {line[2]: line for line in lines(done, ": activations")}
     assert rows["conv1 bias+relu forward"][3] == machine
     assert rows["conv1 bias+relu forward"][-3:] == ["confirms", "refutes", "confirms"]
+
+
+def test_an_operation_is_suspect_where_over_a_quarter_of_its_samples_were_disturbed():
+    assert is_disturbed({"samples": 100, "disturbed": 30})
+    assert not is_disturbed({"samples": 100, "disturbed": 25})
+    assert not is_disturbed({"samples": 100, "disturbed": None})
+
+
+def test_operations_of_a_second_gpu_are_not_the_firsts():
+    facts = {"device_name": "A GPU", "machine_class": "a-gpu-00000000", "threads": 1}
+    assert machine_of({"device": "cuda", **facts}) == "A GPU (a-gpu-00000000)"
+    assert machine_of({"device": "cuda:1", **facts}) == "A GPU (a-gpu-00000000, cuda:1)"
+    assert machine_of({"device": "cuda:1", **facts}) == machine(
+        {"device": "cuda", "device_index": 1, **facts}
+    )
+    assert machine_of({"device_name": "A CPU", "threads": 2}) == "A CPU, 2 threads"
 
 
 def test_only_operations_are_no_results():

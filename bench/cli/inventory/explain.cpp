@@ -76,8 +76,7 @@ Explanation explain_one(const Algorithm& algorithm, const ConvProblem& problem, 
   }
   if (result.workspace_bytes > cap) {
     result.reason = Reason::workspace_over_cap;
-    result.why = fmt::format("it needs {} of workspace, more than the cap of {}",
-                             bytes_text(result.workspace_bytes), bytes_text(cap));
+    result.why = over_cap_text(result.workspace_bytes, cap);
   }
   return result;
 }

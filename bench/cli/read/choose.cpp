@@ -54,9 +54,7 @@ std::optional<OperationCount> planned_operations(const Algorithm& algorithm, con
                                                  Device& device) {
   const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
   try {
-    const auto plan = algorithm.plan(key.problem, device, {cap, key.threads});
-    if (plan->workspace_bytes() > cap) return {};
-    return plan->operations();
+    return plan_within_cap(algorithm, key.problem, device, {cap, key.threads})->operations();
   } catch (const std::exception&) {
     return {};
   }
@@ -76,7 +74,7 @@ std::vector<PlannedAlgorithm> planned(const Group& group, const Registry& regist
 
 struct PlannedGroup {
   CaseKey key;
-  std::string device_name;
+  DeviceInfo device;
   std::vector<Prediction> predictions;  // the fastest first
 };
 
@@ -89,7 +87,7 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
     const CaseKey& key = group.common;
     if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
     const ReadyDevice& here = ready(devices, key.device_id(), key.threads);
-    planned_groups.push_back({key, here.device->info().name,
+    planned_groups.push_back({key, here.device->info(),
                               predict(key.problem, planned(group, registry, *here.device), here.ceilings)});
   }
   return planned_groups;
@@ -137,10 +135,8 @@ void add_group(TextTable& table, const PlannedGroup& group) {
 
 // What a table stands under: the network with its batch, and the circumstances.
 std::pair<std::string, std::string> scope_of(const PlannedGroup& group) {
-  DeviceInfo device;
-  device.name = group.device_name;
   return {fmt::format("{}, batch {}", group.key.network, group.key.problem.batch),
-          circumstances(group.key, device)};
+          circumstances(group.key, group.device)};
 }
 
 // A table for each run of groups under the same circumstances.

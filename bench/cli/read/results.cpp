@@ -152,8 +152,9 @@ void add_flags(CLI::App& verb, MergeOptions& options) {
   verb.add_option("DIR", options.folders, "Result folders")->type_name("DIR")->required();
   add_out(verb, options.out, "Folder for the joined results")->required();
   verb.footer(
-      "Records of different devices stay apart by device_name. A candidate that two folders have must have\n"
-      "the same record in both. Exit codes: 0 joined; 2 bad usage or folders that contradict each other.\n\n"
+      "Records of different machines stay apart by device_name, machine_class and machine_unit. A\n"
+      "candidate that two folders have must have the same record in both. Exit codes: 0 joined; 2 bad\n"
+      "usage or folders that contradict each other.\n\n"
       "Example:\n  convscope merge out/part1 out/part2 --out out/all");
 }
 

@@ -1,8 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error.hpp"
+#include "bench/record/result_files.hpp"
+#include "bench/record/test_records.hpp"
 
 namespace convscope {
 namespace {
@@ -31,6 +35,23 @@ TEST(Show, OfFailuresSaysThatThereIsNone) {
 TEST(Show, SaysThatNoRecordIsLeft) {
   EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--layer", "nothing"}), UsageError);
   EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--pass", "sideways"}), UsageError);
+}
+
+TEST(Show, RefusesFilesThatDifferInTheMeasuringProtocolAlone) {
+  const std::string folder = ::testing::TempDir() + "convscope_two_protocols_";
+  ResultFile file;
+  file.records = {measured("direct.cpu", 0.01)};
+  for (const int version : {1, 2}) {
+    file.records.front().time->protocol = version;
+    write_results(folder + std::to_string(version), file);
+  }
+  EXPECT_THAT(testing::run_program({"show", folder + "1"}), HasSubstr("direct.cpu"));
+  const std::string refusal = testing::error_of([&] {
+    testing::run_program({"show", folder + "1", folder + "2"});
+  });
+  EXPECT_THAT(refusal, HasSubstr(folder + "2: conv2 forward direct.cpu was timed by version 2"));
+  EXPECT_THAT(refusal, HasSubstr(folder + "1 has times under the same circumstances by version 1"));
+  for (const char* version : {"1", "2"}) std::filesystem::remove_all(folder + version);
 }
 
 }  // namespace

@@ -44,10 +44,16 @@ double candidates_of(const RunPlan& plan, const Registry& registry, const Device
   return std::max(count, 1.0);
 }
 
-bool is_recent(const std::string& folder) {
+bool is_wide(const Resolution& known) {
+  return confidence_width(known) > kWideInterval;
+}
+
+bool is_recent(const std::string& folder, const Resolution& known) {
   std::error_code unknown;
   const auto written = fs::last_write_time(fmt::format("{}/{}/results.json", folder, kRuns), unknown);
-  return !unknown && fs::file_time_type::clock::now() - written < std::chrono::days(kKeptDays);
+  const std::chrono::hours kept =
+      is_wide(known) ? std::chrono::hours(kKeptHoursIfWide) : std::chrono::days(kKeptDays);
+  return !unknown && fs::file_time_type::clock::now() - written < kept;
 }
 
 void print_resolution(std::ostream& out, const Resolution& found, const std::string& name, int threads,
@@ -58,6 +64,12 @@ void print_resolution(std::ostream& out, const Resolution& found, const std::str
              "Series end when the median's interval is within {:.1f}%. Kept in {}\n",
              name, counted(threads, "thread"), 100 * found.within_run, found.pairs, 100 * found.between_runs,
              100 * confidence_width(found), folder);
+  if (is_wide(found))
+    fmt::print(
+        out,
+        "That is wide: the machine was busy, even if no reading shows with what, and algorithms that are "
+        "closer\ncannot be told apart. Calibrate again when it is quieter; --if-unknown does after {}.\n",
+        counted(kKeptHoursIfWide, "hour"));
 }
 
 // How a run of the calibration ended: its records, or the exit code where it has not finished.
@@ -101,12 +113,11 @@ RunEnd run_once(const Calibration& all, const Suite& suite, const std::string& f
 int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& device, int threads) {
   const Program& program = all.program;
   const std::string folder = resolution_folder(device, threads);
-  if (all.options.if_unknown && is_recent(folder)) {
-    if (const auto known = known_resolution(device, threads)) {
+  if (all.options.if_unknown)
+    if (const auto known = known_resolution(device, threads); known && is_recent(folder, *known)) {
       print_resolution(program.out, *known, device.name, threads, folder);
       return 0;
     }
-  }
   fmt::print(program.errors, "convscope: calibrating {} with {}, to know how narrow intervals can be\n",
              device.name, counted(threads, "thread"));
   const std::string unfinished = folder + ".new";
@@ -197,8 +208,11 @@ void add_flags(CLI::App& verb, CalibrateOptions& options) {
           "Seconds for all samples of a device and number of threads (60); verification comes on top.")
       ->type_name("S")
       ->check(CLI::Range(0.01, 86400.0));
-  verb.add_flag("--if-unknown", options.if_unknown,
-                fmt::format("Leave out what was measured within the last {} days.", kKeptDays));
+  verb.add_flag(
+      "--if-unknown", options.if_unknown,
+      fmt::format(
+          "Leave out what was measured within the last {} days, or within {} where it is over {:.0f}%.",
+          kKeptDays, counted(kKeptHoursIfWide, "hour"), 100 * kWideInterval));
   verb.footer(
       "Three runs, in each of which every candidate of two layers is measured twice, interleaved, on the\n"
       "devices and with the threads of a `run` with the same flags. They are kept in the user's cache\n"

@@ -12,7 +12,7 @@ namespace convscope {
 struct CalibrateOptions {
   Overrides overrides;      // --device, --threads and --batch of `run`
   double seconds = 60;      // for all samples of all runs of one device and number of threads
-  bool if_unknown = false;  // nothing to do where runs are kept that are no older than kKeptDays
+  bool if_unknown = false;  // nothing to do where runs are kept that are recent
 };
 
 // Every two of them are a pair of runs.
@@ -20,6 +20,8 @@ inline constexpr int kRuns = 3;
 
 // After so many days a machine's neighbours, kernel or memory may be others.
 inline constexpr int kKeptDays = 30;
+// A machine that was busy may soon be quiet.
+inline constexpr int kKeptHoursIfWide = 1;
 
 void add_flags(CLI::App& verb, CalibrateOptions& options);
 

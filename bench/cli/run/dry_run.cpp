@@ -14,8 +14,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/run/run_estimate.hpp"
-#include "bench/measure/measure_group.hpp"
-#include "bench/report/format.hpp"
+#include "bench/runner/run_group.hpp"
 
 namespace convscope {
 namespace {
@@ -45,8 +44,9 @@ class Planner {
 };
 
 // As `why` says where it is refused. A planner that fails is asked again by the run, whose record says so.
-PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workplace& at, Device* device,
+PacedCandidate pace(const Algorithm& algorithm, const GroupTask& task, const Workplace& at, Device* device,
                     std::string& why) {
+  const CaseKey& key = task.group.common;
   PacedCandidate candidate;
   candidate.exact_on_integers = algorithm.info().exact_on_integers;
   candidate.is_timed = algorithm.info().candidate;
@@ -55,13 +55,10 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
   std::optional<OperationCount> operations;
   if (support && device != nullptr) try {
       const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
-      const auto plan = algorithm.plan(key.problem, *device, {cap, key.threads, key.knobs});
+      const auto plan = plan_within_cap(algorithm, key.problem, *device, {cap, key.threads, key.knobs});
       candidate.workspace_bytes = plan->workspace_bytes();
       candidate.has_prepare = plan->has_prepare();
       operations = plan->operations();
-      if (candidate.workspace_bytes > cap)
-        why = fmt::format("it needs {} of workspace, more than the cap of {}",
-                          bytes_text(candidate.workspace_bytes), bytes_text(cap));
     } catch (const Refused& refusal) {
       why = refusal.what();
     } catch (const std::exception&) {
@@ -69,11 +66,8 @@ PacedCandidate pace(const Algorithm& algorithm, const CaseKey& key, const Workpl
   CaseKey own = key;
   own.algorithm = algorithm.info().id;
   candidate.run_seconds = run_seconds(own, operations, at.pace);
-  MeasureOptions options;
-  options.cache = key.cache;
-  if (key.device == DeviceKind::cuda) adapt_to_gpu(options);
-  if (evicts(options)) candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
-  candidate.runs_untimed = runs_untimed(options);
+  if (evicts(measure_options(task, key.device)))
+    candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
   return candidate;
 }
 
@@ -87,7 +81,7 @@ std::vector<PacedCandidate> print_task(std::ostream& out, const GroupTask& task,
   std::vector<PacedCandidate> candidates;
   for (const std::string& id : task.group.algorithms) {
     std::string why;
-    const PacedCandidate candidate = pace(*registry.find(id), key, at, device, why);
+    const PacedCandidate candidate = pace(*registry.find(id), task, at, device, why);
     if (!why.empty()) {
       refusals += fmt::format("    {} refuses: {}\n", id, why);
       continue;

@@ -111,18 +111,15 @@ Buffer tensor(const ConvProblem& problem, Role role, const std::string& path, De
   return buffer;
 }
 
-// Why the plan must not run, or nothing when it ran and its result is written.
-std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOptions& options,
-                                    const ConvProblem& problem, Device& device, int threads) {
+// Plans, runs and writes the result. Throws Refused and others where it must not run or is at fault.
+void run_plan(const Algorithm& algorithm, const ExecOptions& options, const ConvProblem& problem,
+              Device& device, int threads) {
   Buffer tensors[] = {tensor(problem, Role::input, options.input, device),
                       tensor(problem, Role::filter, options.filter, device),
                       tensor(problem, Role::output, options.output, device)};
   const Buffer bias = bias_of(problem, options.bias, device);
   const int64_t cap = options.workspace_cap.value_or(INT64_MAX);
-  const auto plan = algorithm.plan(problem, device, {cap, threads});
-  if (plan->workspace_bytes() > cap)
-    return fmt::format("it needs {} bytes of workspace, more than --workspace-cap {}",
-                       plan->workspace_bytes(), cap);
+  const auto plan = plan_within_cap(algorithm, problem, device, {cap, threads});
   const Buffer workspace(device, static_cast<size_t>(plan->workspace_bytes()));
   const ConvArgs args{tensors[0].data(), tensors[1].data(), tensors[2].data(), workspace.data(),
                       static_cast<const float*>(bias.data())};
@@ -140,7 +137,6 @@ std::optional<std::string> run_plan(const Algorithm& algorithm, const ExecOption
                  std::vector<float>(static_cast<size_t>(problem.elements(written)))};
   download_values(result, storage_type(problem.math), array.values);
   write_npy(path_of(options, written), array);
-  return std::nullopt;
 }
 
 // Throws UsageError where there is none of this id: with the nearest name there is, and for a family or the
@@ -193,8 +189,8 @@ int exec_algorithm(const ExecOptions& options, const Registry& registry, Device&
   if (const Support support = algorithm.supports(problem, device.info()); !support)
     return refuse(name(support.reason()), support.why());
   try {
-    const auto over_cap = run_plan(algorithm, options, problem, device, threads);
-    return over_cap ? refuse(name(Reason::workspace_over_cap), *over_cap) : 0;
+    run_plan(algorithm, options, problem, device, threads);
+    return 0;
   } catch (const UsageError&) {
     throw;
   } catch (const Refused& refusal) {

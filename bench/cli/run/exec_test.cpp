@@ -105,7 +105,8 @@ TEST_F(Exec, ReportsARefusalWithItsCode) {
   options_.problem = "n=1 c=1 hw=3 k=1 rs=3 pad=1";
   options_.workspace_cap = 100;
   EXPECT_EQ(run(), 1);
-  EXPECT_THAT(errors_, HasSubstr("workspace_over_cap: it needs 1048576 bytes"));
+  EXPECT_THAT(errors_,
+              HasSubstr("workspace_over_cap: it needs 1.0 MiB of workspace, more than the cap of 100 B"));
 }
 
 TEST_F(Exec, ReportsAFailureAndWritesNothing) {

@@ -227,7 +227,8 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   if (end.kind == SuiteEnd::Kind::finished) return all_good ? 0 : 1;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
   fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}\n", lost ? end.why : "interrupted",
-             program_at_hand(), log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", log.folder());
+             program_at_hand(), log.plan().argv.size() > 1 ? log.plan().argv[1] : "run",
+             shell_word(log.folder()));
   program.errors.flush();
   if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work

@@ -92,7 +92,9 @@ bool RunConsole::finish(bool measured) {
   const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
     return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;
   }));
-  const bool all_refused = right + failures == 0 && log_.tasks_left().empty();
+  if (log_.plan().tasks.empty())
+    out << "\nthis shard has no layer: there are more shards than layers and passes\n";
+  const bool all_refused = right + failures == 0 && !records.empty() && log_.tasks_left().empty();
   fmt::print(out, "\n{} right, {} wrong or failed, {} refused{}\n", right, failures,
              records.size() - right - failures,
              all_refused ? ": nothing was run, and the tables say why" : "");
@@ -100,7 +102,7 @@ bool RunConsole::finish(bool measured) {
              log_.folder());
   if (measured) print_verdict(out, records, program_.terminal.look());
   out.flush();
-  return failures == 0 && right > 0;
+  return failures == 0 && (right > 0 || log_.plan().tasks.empty());
 }
 
 // A few times a second: drawing takes time from a machine that is being measured.

@@ -15,6 +15,7 @@
 #include "bench/runner/devices.hpp"
 #include "bench/runner/other_loads.hpp"
 #include "bench/runner/resolution.hpp"
+#include "bench/runner/run_group.hpp"
 #include "bench/runner/run_suite.hpp"
 #include "bench/select/cost_model.hpp"
 #include "bench/verify/verification.hpp"
@@ -70,11 +71,11 @@ struct WarmUpEstimate {
 };
 
 // As Sampler::warm_up() does.
-WarmUpEstimate warm_up_of(double run, const MeasureOptions& options, double time_limit) {
+WarmUpEstimate warm_up_of(double run, const MeasureOptions& options) {
   const double least =
-      std::max(static_cast<double>(options.warmup_runs) - (run > options.warmup_seconds ? 1 : 0),
+      std::max(static_cast<double>(options.warmup_runs) - (run > options.long_run_seconds ? 1 : 0),
                std::ceil(options.warmup_seconds / run));
-  const double most = std::max(1.0, std::floor(time_limit / 2 / run));
+  const double most = std::max(1.0, std::floor(options.sampling.time_limit_seconds / 2 / run));
   const double runs = std::min(least, most);
   return {runs, runs * run};
 }
@@ -207,19 +208,29 @@ double evict_seconds(const CaseKey& key, int64_t workspace_bytes) {
   return kEvictedByte * static_cast<double>(workspace_bytes + tensors);
 }
 
-SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOptions& options, double spread,
                                double retaken) {
-  const MeasureOptions options;
+  const SamplingRule& rule = options.sampling;
   const double run = std::max(candidate.run_seconds, 1e-7);
-  const WarmUpEstimate warm_up = warm_up_of(run, options, rule.time_limit_seconds);
-  const double runs = run >= options.batch_below_seconds ? 1 : std::ceil(options.min_sample_seconds / run);
-  const double series = 1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0);
-  const double each = (rule.time_limit_seconds - warm_up.seconds) / series;
-  const double sample =
-      (runs + (candidate.runs_untimed ? 1 : 0)) * (run + candidate.evict_seconds) + kReadingSeconds;
-  const OneSeries one = one_series(sample, each, rule, spread);
-  const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));
-  return {warm_up.seconds + series * (one.seconds + again * sample), series * again};
+  const WarmUpEstimate warm_up = warm_up_of(run, options);
+  const double runs = run >= options.batch_below_seconds
+                          ? 1
+                          : std::min(std::ceil(options.min_sample_seconds / run),
+                                     static_cast<double>(options.max_iterations));
+  const auto sample_of = [&](double timed_runs) {
+    return (timed_runs + (runs_untimed(options) ? 1 : 0)) * (run + candidate.evict_seconds) + kReadingSeconds;
+  };
+  std::vector samples(1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0), sample_of(runs));
+  if (options.single_series && runs > 1) samples.push_back(sample_of(1));
+  const double each = (rule.time_limit_seconds - warm_up.seconds) / static_cast<double>(samples.size());
+  SeriesEstimate all{warm_up.seconds, 0};
+  for (const double sample : samples) {
+    const OneSeries one = one_series(sample, each, rule, spread);
+    const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));
+    all.seconds += one.seconds + again * sample;
+    all.retaken += again;
+  }
+  return all;
 }
 
 StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> candidates,
@@ -240,7 +251,8 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
         2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
     seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
-    const SeriesEstimate series = series_estimate(candidate, protocol.sampling, pace.spread, pace.retaken);
+    const SeriesEstimate series =
+        series_estimate(candidate, measure_options(task, device.kind), pace.spread, pace.retaken);
     seconds.measure += series.seconds;
     pauses += series.retaken * kPauseSeconds;
     seconds.verify_again += check;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "bench/measure/measure_group.hpp"
 #include "bench/record/result.hpp"
 #include "bench/runner/cases.hpp"
 
@@ -39,7 +40,6 @@ struct PacedCandidate {
   bool exact_on_integers = false;  // it is verified on two kinds of data
   bool is_timed = true;            // false: of the reference
   double evict_seconds = 0;        // after each run
-  bool runs_untimed = false;       // once before each sample
 };
 
 // One run. `operations`: the plan's; of one that does not say what it does, or of a device that was not asked
@@ -64,8 +64,9 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
 struct SeriesEstimate {
   double seconds = 0, retaken = 0;  // of samples how many are taken again
 };
-// Warm-up and all series of one candidate, with no more samples taken again than measure_group grants.
-SeriesEstimate series_estimate(const PacedCandidate& candidate, const SamplingRule& rule, double spread,
+// Warm-up and all series of one candidate but phases measured apart, with no more samples taken again than
+// measure_group grants.
+SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOptions& options, double spread,
                                double retaken = 0);
 
 // What a run does besides its groups, which take `groups` seconds: ceilings for each of so many devices and

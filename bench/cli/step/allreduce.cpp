@@ -53,9 +53,14 @@ std::string rerun_of(const ReductionRow& row, const AllReduceOptions& options) {
                       byte_limit_text(row.bytes), ranks.count, row.reduce);
   if (ranks.nodes() > 1) text += fmt::format(" --per-node {}", ranks.per_node);
   if (options.on_gpus()) text += " --device " + options.device;
-  if (row.fleet.basis != Basis::modelled)
-    return text + (row.fleet.fabric == kThreads ? " --fabric threads" : "");
-  return text + " --basis modelled " + network_flags(options.parallel);
+  if (row.fleet.basis == Basis::modelled)
+    return text + " --basis modelled " + network_flags(options.parallel);
+  const SamplingRule& rule = options.rule;
+  const SamplingRule standard = AllReduceOptions().rule;
+  if (rule.time_limit_seconds != standard.time_limit_seconds)
+    text += fmt::format(" --time-limit {}", rule.time_limit_seconds);
+  if (rule.max_samples != standard.max_samples) text += fmt::format(" --max-samples {}", rule.max_samples);
+  return text + (row.fleet.fabric == kThreads ? " --fabric threads" : "");
 }
 
 // The rows of one number of ranks and of bytes, nothing run yet.

@@ -52,6 +52,13 @@ JobWatch::AtEnd at_end(int rank, ReductionKeeper& keeper) {
   return [&keeper](const std::string& reason, const std::string& note) { keeper.fail(reason, note); };
 }
 
+void refuse_sizes(RowsBySize& sizes, const Refusal& why, ReductionKeeper& keeper) {
+  for (auto& rows : sizes) {
+    refuse_all(rows, why);
+    keeper.done(rows);
+  }
+}
+
 void set_device(RowsBySize& sizes, const std::string& names) {
   for (auto& rows : sizes)
     for (ReductionRow& row : rows) row.device_name = names;
@@ -109,13 +116,7 @@ void RowSource::fill_by_model(RowsBySize& sizes, ReductionKeeper& keeper) {
 }
 
 void RowSource::fill_over_gpus(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
-  if (const auto why = why_not_on_gpus(n)) {
-    for (auto& rows : sizes) {
-      refuse_all(rows, *why);
-      keeper.done(rows);
-    }
-    return;
-  }
+  if (const auto why = why_not_on_gpus(n)) return refuse_sizes(sizes, *why, keeper);
   run_ranks(n, [&](Fabric& fabric) {
     RowsBySize mine = sizes;
     try {
@@ -132,6 +133,12 @@ void RowSource::fill_over_gpus(int n, RowsBySize& sizes, ReductionKeeper& keeper
 }
 
 void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
+  if (n > kMaxThreadRanks)
+    return refuse_sizes(sizes,
+                        {"too_many_ranks", fmt::format("threads stand for {} ranks at most; take fewer, or "
+                                                       "--basis modelled",
+                                                       kMaxThreadRanks)},
+                        keeper);
   set_device(sizes, cpu_name());
   run_ranks(n, [&](Fabric& fabric) {
     for (std::vector<ReductionRow> mine : sizes) {

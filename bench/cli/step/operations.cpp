@@ -79,8 +79,8 @@ OperationRun run_of(const OperationsOptions& options, const Suite& suite, const 
   run.network = suite.name;
   run.batch = options.batch > 0 ? options.batch : suite.batch.at(device.kind).front();
   run.device = device;
-  run.rerun = fmt::format("{} operations {} --device {} --batch {}", program_at_hand(), options.config,
-                          name(device.id()), run.batch);
+  run.rerun = fmt::format("{} operations {} --device {} --batch {}", program_at_hand(),
+                          shell_word(options.config), name(device.id()), run.batch);
   if (device.kind == DeviceKind::cpu) {
     if (options.threads > device.cores)
       throw UsageError(
@@ -178,6 +178,9 @@ int act(const OperationsOptions& options, const Program& program) {
                    rows);
   } catch (const DeviceError& error) {
     failure = error.what();
+  } catch (...) {
+    if (folder) folder->finish(rows);
+    throw;
   }
   if (folder) folder->finish(rows);
   show_rows<OperationRow>(program, options.json, options.out, operation_columns(), rows, [] {});

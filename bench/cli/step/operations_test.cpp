@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <stdexcept>
 
 #include "algorithms/catalog.hpp"
 #include "bench/cli/verbs.hpp"
@@ -74,6 +77,32 @@ TEST_F(Operations, RefuseWhatCannotBe) {
   EXPECT_THAT(refusal({config_, "--threads", "4000"}), HasSubstr("--threads: found 4000"));
   EXPECT_THAT(refusal({config_, "--batch", "0"}), HasSubstr("--batch"));
   EXPECT_THAT(refusal({config_, "--batch", "1000000"}), HasSubstr("take a smaller --batch"));
+}
+
+// Refuses its first problem and fails at the second.
+class Failing final : public OperationAlgorithm {
+ public:
+  std::string provider() const override { return "failing"; }
+  bool runs_on(DeviceKind) const override { return true; }
+  std::optional<std::string> refusal(const OperationProblem&) const override {
+    if (++asked_ > 1) throw std::runtime_error("a bug");
+    return "not the first";
+  }
+  std::unique_ptr<OperationPlan> plan(const OperationProblem&, Device&) const override { return nullptr; }
+
+ private:
+  mutable int asked_ = 0;
+};
+
+TEST_F(Operations, LeaveTheRowsBeforeAFailure) {
+  registry_.add_operations(std::make_unique<Failing>());
+  const std::string out = folder_ + "/out";
+  EXPECT_THROW(run({config_, "--batch", "1", "--time-limit", "0.01", "--out", out}), std::runtime_error);
+  const auto rows = nlohmann::json::parse(std::ifstream(out + "/operations.json"))["rows"];
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.front()["outcome"], "measured");
+  EXPECT_EQ(rows.back()["note"], "not the first");
+  EXPECT_EQ(rows.back()["problem"], rows.front()["problem"]);
 }
 
 std::string read_file(const std::string& path) {

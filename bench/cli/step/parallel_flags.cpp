@@ -151,7 +151,7 @@ std::unique_ptr<NetworkModel> read_network(const ParallelOptions& options) {
 }
 
 std::string network_flags(const ParallelOptions& options) {
-  if (!options.platform.empty()) return "--platform " + options.platform;
+  if (!options.platform.empty()) return "--platform " + shell_word(options.platform);
   std::string text = "--link " + options.link;
   if (!options.node_link.empty()) text += " --node-link " + options.node_link;
   return options.fabric.empty() ? text : text + " --fabric " + options.fabric;

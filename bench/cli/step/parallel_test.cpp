@@ -169,6 +169,19 @@ TEST(AllReduce, MeasuresOverThreadsAndWritesItsRows) {
   const Rows file = Rows::parse(read_file(folder + "/allreduce.json"));
   ASSERT_EQ(file["rows"].size(), 5U);
   for (const auto& row : file["rows"]) EXPECT_EQ(row["exact"].is_null(), row["reduce"] == "halving");
+  EXPECT_THAT(file["rows"][0]["rerun"].get<std::string>(), HasSubstr(" --time-limit 0.01 --fabric threads"));
+}
+
+TEST(AllReduce, OverMoreThreadsThanStandForRanksIsRefused) {
+  const Rows rows = rows_of({"allreduce", "--fabric", "threads", "--gpus", "65536", "--bytes", "4KiB"});
+  EXPECT_EQ(rows.size(), kReductions.size());
+  for (const auto& row : rows) EXPECT_EQ(row["reason"], "too_many_ranks");
+}
+
+TEST(AllReduce, NamesItsNodesWhereTheLastIsNotFull) {
+  const Rows rows = rows_of({"allreduce", "--basis", "modelled", "--link", "5GB/s,5us", "--gpus", "6",
+                             "--per-node", "4", "--bytes", "4KiB", "--reduce", "ring"});
+  EXPECT_THAT(rows[0]["rerun"].get<std::string>(), HasSubstr(" --gpus 6 --reduce ring --per-node 4 "));
 }
 
 TEST(AllReduce, TakesGpusOnlyWithWhatBelongsToThem) {

@@ -91,7 +91,7 @@ void check_kept(const StepOptions& options);
 int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
 // Prints rows that are written.
 int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
-// --out's; null where it was left out. Throws UsageError where it cannot be made.
+// --out's; null where it was left out. Throws UsageError where it, or --trace's file, cannot be made.
 std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program);
 
 // step_modelled.cpp: on n GPUs, compute from kept records, communication modelled. Runs no convolution.
@@ -134,5 +134,10 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images);
 MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run);
 void check_memory(const StepNetwork& network, Device& device);
+// What it is chosen by and how long it may take, for the line that runs it again: a space before each flag.
+std::string choice_flags(const StepOptions& options);
+// Throws UsageError where --trace's file, which may lie in --out's folder, cannot be made. Before the folder
+// is taken, which the command set right would find taken.
+void check_trace(const StepOptions& options);
 
 }  // namespace convscope

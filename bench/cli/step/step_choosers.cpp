@@ -40,8 +40,8 @@ struct Place {
 
 std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, const Place& place) {
   return fmt::format(
-      "measure the layers: {} run {} --batch {} {}{} --out DIR", program_at_hand(), options.config,
-      problem.batch, place.flags(),
+      "measure the layers: {} run {} --batch {} {}{} --out DIR", program_at_hand(),
+      shell_word(options.config), problem.batch, place.flags(),
       problem.epilogue == Epilogue::none ? "" : fmt::format(" --epilogue none,{}", name(problem.epilogue)));
 }
 

@@ -47,24 +47,24 @@ auto read_names(std::string_view flag, const std::vector<std::string>& texts) {
 
 // The run that measures the layers at the batch of one GPU, under the circumstances of the records.
 std::string measure_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
-  std::string text = fmt::format("{} run {} --batch {} --threads {}", program_at_hand(), options.config,
-                                 of.batch_per_gpu(), key.threads);
+  std::string text = fmt::format("{} run {} --batch {} --threads {}", program_at_hand(),
+                                 shell_word(options.config), of.batch_per_gpu(), key.threads);
   if (key.device != DeviceKind::cpu) text += fmt::format(" --device {}", name(key.device_id()));
   if (key.problem.math != MathMode::fp32) text += fmt::format(" --math {}", name(key.problem.math));
   if (key.problem.layout != Layout::nchw) text += fmt::format(" --layout {}", name(key.problem.layout));
   if (key.cache != CacheState::cold) text += fmt::format(" --cache {}", name(key.cache));
   if (key.workspace_cap != MeasuringSettings().workspace_caps.front())
     text += " --workspace-cap " + byte_limit_text(key.workspace_cap);
-  return text + fmt::format(" --out out/{}-batch-{}", of.network, of.batch_per_gpu());
+  return text + " --out " + shell_word(fmt::format("out/{}-batch-{}", of.network, of.batch_per_gpu()));
 }
 
 // The run that measures what stands between them, likewise.
 std::string measure_operations_command(const StepOptions& options, const StepCase& of, const CaseKey& key) {
-  std::string text =
-      fmt::format("{} operations {} --batch {}", program_at_hand(), options.config, of.batch_per_gpu());
+  std::string text = fmt::format("{} operations {} --batch {}", program_at_hand(), shell_word(options.config),
+                                 of.batch_per_gpu());
   text += key.device == DeviceKind::cpu ? fmt::format(" --threads {}", key.threads)
                                         : fmt::format(" --device {}", name(key.device_id()));
-  return text + fmt::format(" --out out/{}-operations-{}", of.network, of.batch_per_gpu());
+  return text + " --out " + shell_word(fmt::format("out/{}-operations-{}", of.network, of.batch_per_gpu()));
 }
 
 std::string rerun_of(const StepOptions& options, const StepCase& of) {
@@ -72,20 +72,29 @@ std::string rerun_of(const StepOptions& options, const StepCase& of) {
   const bool is_replayed = of.fleet.basis == Basis::replayed;
   std::string text = is_replayed ? fmt::format("mpirun -np {} ", n) : "";
   text += fmt::format("{} step {} --rows {} --batch {} --reduce {} --overlap {} --compress {} --choose {} ",
-                      program_at_hand(), options.config, fmt::join(options.rows, ","),
+                      program_at_hand(), shell_word(options.config),
+                      shell_word(fmt::format("{}", fmt::join(options.rows, ","))),
                       of.is_weak ? of.batch_per_gpu() : of.batch, name(of.reduction),
-                      convscope::text(of.overlap), name(of.compression), of.choose);
+                      convscope::text(of.overlap), name(of.compression), shell_word(of.choose));
+  if (is_replayed && options.seconds != StepOptions().seconds)
+    text += fmt::format("--time-limit {} ", options.seconds);
   text += is_replayed ? "--basis replayed" : fmt::format("--gpus {} {}", n, network_flags(options.parallel));
   if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
   if (of.is_weak) text += " --per-gpu";
   if (!options.operations.empty())
-    text += fmt::format(" --operations {}", fmt::join(options.operations, ","));
+    text += " --operations " + shell_word(fmt::format("{}", fmt::join(options.operations, ",")));
   return options.codec.empty() ? text : text + " --codec " + options.codec;
 }
 
+// Of what was measured: where the program lies, and what the records were ranked with, are no part of it.
 std::string hash_of(const std::vector<ResultRecord>& records, const std::vector<KeptOperation>& operations) {
   uint64_t hash = 0;
-  for (const ResultRecord& record : records) hash = hash_of_text(hash, dump_json(to_json(record)));
+  for (const ResultRecord& record : records) {
+    auto json = to_json(record);
+    json.erase("rerun");
+    json.erase("ranking");
+    hash = hash_of_text(hash, dump_json(json));
+  }
   for (const KeptOperation& row : operations)
     hash = hash_of_text(
         hash, fmt::format("{} {} {} {}", row.problem, row.device_name, row.threads, row.time.median));
@@ -206,6 +215,7 @@ std::vector<StepCase> cases_of(const StepOptions& options, const StepCase& commo
 }
 
 std::unique_ptr<RowFolder<StepRow>> steps_folder(const StepOptions& options, const Program& program) {
+  check_trace(options);
   return row_folder<StepRow>(program, options.parallel.out, "steps", step_columns());
 }
 
@@ -218,9 +228,9 @@ int report_steps(const StepOptions& options, const Program& program, std::span<c
 }
 
 int show_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows) {
-  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
   show_rows<StepRow>(program, options.json, options.parallel.out, step_columns(), rows,
                      [&] { print_steps(program.out, rows, program.terminal.look()); });
+  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
   return exit_code_of(rows);
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include "bench/cli/hang_watch.hpp"
 #include "bench/cli/step/row_output.hpp"
@@ -51,27 +53,22 @@ std::optional<LoadRate> load_of(const StepOptions& options) {
 
 std::string rerun_of(const StepOptions& options, const StepRun& run) {
   const bool is_cpu = run.device.kind == DeviceKind::cpu;
-  std::string text =
-      fmt::format("{} step {} --basis measured{} --batch {}{} --choose {}", program_at_hand(), options.config,
-                  is_cpu ? "" : fmt::format(" --device {}", name(run.device.id())), run.batch,
-                  is_cpu ? fmt::format(" --threads {}", run.threads) : "", run.choose);
-  if (!options.rows.empty()) text += fmt::format(" --rows {}", fmt::join(options.rows, ","));
-  if (!options.algorithms.empty())
-    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
-  if (options.fuse) text += " --fuse";
-  if (!options.load.empty()) text += " --under-load " + options.load;
-  if (run.workspace_cap != StepOptions().workspace_cap)
-    text += " --workspace-cap " + byte_limit_text(run.workspace_cap);
-  return text;
+  return fmt::format(
+      "{} step {} --basis measured{} --batch {}{} --choose {}{}", program_at_hand(),
+      shell_word(options.config), is_cpu ? "" : fmt::format(" --device {}", name(run.device.id())), run.batch,
+      is_cpu ? fmt::format(" --threads {}", run.threads) : "", shell_word(run.choose), choice_flags(options));
 }
 
 using TaskFolder = RowFolder<TaskRow>;
 
-// The rows; --out's folder is made when nothing is left to refuse, and before minutes are measured.
+// The rows; --out's folder is made when nothing is left to refuse but what only tensors show, and before
+// minutes are measured.
 std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& program, StopSignal& stop,
                                    std::unique_ptr<TaskFolder>& folder) {
   std::optional<EndAtStop> beginning(std::in_place, stop);  // devices and ceilings may hang
   const Suite suite = load_suite(options.config);
+  check_patterns("--algorithm", patterns_of(options), program.registry);
+  check_trace(options);
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch, run.is_fused);
   run.chains = network.chains();
@@ -79,11 +76,10 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
     fmt::print(program.errors, "convscope: {}\n", loads);
   const auto device = make_device(run.device.id(), {.threads = run.threads});
   check_memory(network, *device);
-  check_patterns("--algorithm", patterns_of(options), program.registry);
   run.rerun = rerun_of(options, run);
-  folder = row_folder<TaskRow>(program, options.parallel.out, "tasks", task_columns());
   run.ceilings = measure_ceilings(*device, run.threads);
   MeasureStepOptions measuring = measure_options(options, program, run);
+  folder = row_folder<TaskRow>(program, options.parallel.out, "tasks", task_columns());
   measuring.stopped = [&] { return stop.requested(); };
   measuring.known_cores = cores_of(run.ceilings);
   Progress progress(program.errors, program.terminal.progress, program.terminal.columns);
@@ -157,6 +153,28 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
   return measuring;
 }
 
+std::string choice_flags(const StepOptions& options) {
+  const StepOptions standard;
+  const auto list = [](const std::vector<std::string>& words) {
+    return shell_word(fmt::format("{}", fmt::join(words, ",")));
+  };
+  std::string text;
+  if (!options.rows.empty()) text += " --rows " + list(options.rows);
+  if (!options.algorithms.empty()) text += " --algorithm " + list(options.algorithms);
+  if (!options.load.empty()) text += " --under-load " + options.load;
+  if (options.workspace_cap != standard.workspace_cap)
+    text += " --workspace-cap " + byte_limit_text(options.workspace_cap);
+  if (options.seconds != standard.seconds) text += fmt::format(" --time-limit {}", options.seconds);
+  return options.fuse ? text + " --fuse" : text;
+}
+
+void check_trace(const StepOptions& options) {
+  if (options.trace.empty()) return;
+  std::error_code unknown;  // then the folder cannot be taken, and that says why
+  if (!options.parallel.out.empty()) std::filesystem::create_directories(options.parallel.out, unknown);
+  check_can_be_written(options.trace);
+}
+
 void check_measured(const CLI::App& verb, const StepOptions& options) {
   refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric", "--codec"},
                   verb);
@@ -206,9 +224,9 @@ int measure_step_here(const StepOptions& options, const Program& program) {
     for (const TaskRow& row : rows) folder->add(row);
     folder->finish(rows);
   }
-  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
   show_rows<TaskRow>(program, options.json, options.parallel.out, task_columns(), rows,
                      [&] { print_step(program.out, rows, program.terminal.look()); });
+  if (!options.trace.empty()) write_file_atomically(options.trace, dump_json(chrome_trace(rows), 1) + "\n");
   if (!stop.requested()) return 0;
   const int64_t rounds = rows.back().inside.n;
   fmt::print(program.errors, "convscope: stopped; the rows are of {}\n", counted(rounds, "complete round"));

@@ -33,15 +33,13 @@ std::string rerun_of(const StepOptions& options, const StepRow& row, int threads
   const StepCase& of = row.of;
   std::string text = fmt::format(
       "mpirun -np {} {} step {} --basis measured --batch {} {} --choose {} --reduce {}", of.fleet.ranks.count,
-      program_at_hand(), options.config, of.is_weak ? of.batch_per_gpu() : of.batch,
+      program_at_hand(), shell_word(options.config), of.is_weak ? of.batch_per_gpu() : of.batch,
       is_on_gpus(options) ? fmt::format("--device {}", name(*options.device))
                           : fmt::format("--threads {}", threads),
-      of.choose, of.reduce());
+      shell_word(of.choose), of.reduce());
   if (of.fleet.ranks.nodes() > 1) text += fmt::format(" --per-node {}", of.fleet.ranks.per_node);
-  text += fmt::format(" --overlap {} --compress {}", convscope::text(of.overlap), name(of.compression));
-  if (!options.algorithms.empty())
-    text += fmt::format(" --algorithm '{}'", fmt::join(options.algorithms, ","));
-  if (of.is_fused) text += " --fuse";
+  text += fmt::format(" --overlap {} --compress {}{}", convscope::text(of.overlap), name(of.compression),
+                      choice_flags(options));
   return of.is_weak ? text + " --per-gpu" : text;
 }
 
@@ -112,6 +110,16 @@ std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, 
   return batches;
 }
 
+// Throws UsageError for what is wrong on every rank alike, before --out's folder is taken: the command set
+// right would find it taken.
+void check_arguments(const StepOptions& options, const Suite& suite, const Program& program, int ranks) {
+  batches_of(options, suite, ranks);
+  StepRun run;  // as far as no driver has to be asked, which may hang
+  run.device.kind = options.device.value_or(DeviceKind::cpu).kind;
+  run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
+  measure_options(options, program, run);
+}
+
 // Planning and checking algorithms on rank 0, for which the others wait.
 constexpr std::chrono::minutes kLongestWait{10};
 // Of processes on CPUs, of which it is not known before how long they check or compute.
@@ -124,6 +132,7 @@ class StepsOnRanks {
       : job_(job), options_(options), suite_(suite), program_(program) {
     MetRanks met = met_ranks(job, hash_of_all(options, suite));
     fabric_ = std::move(met.fabric);
+    check_arguments(options, suite, program, job.size());
     if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
     watch_.emplace(job.rank(), std::move(met.places), true, at_end_of_steps(keeper_));
   }
@@ -226,6 +235,7 @@ int measure_all(MpiJob& job, const StepOptions& options, const Suite& suite, con
 int refuse_without_mpi(const StepOptions& options, const Suite& suite, const Program& program,
                        const Refusal& why) {
   const int ranks = launch().size;
+  check_arguments(options, suite, program, ranks);
   std::vector<StepRow> all;
   for (int64_t batch : batches_of(options, suite, ranks)) {
     std::vector<StepRow> rows =

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -109,6 +110,62 @@ TEST_F(MeasuredStep, TakesWhatAPolicyTakesOfGivenRows) {
     if (row["problem"].is_null()) continue;
     EXPECT_EQ(row["algorithm"], row["task"] == "forward" ? "forward.cpu" : "same.cpu");
   }
+}
+
+TEST_F(MeasuredStep, LeavesItsFolderToTheCommandSetRight) {
+  const std::string out = folder_ + "/out";
+  EXPECT_THROW(printed({"--choose", "typo", "--out", out}), UsageError);
+  EXPECT_THROW(printed({"--trace", folder_ + "/none/trace.json", "--out", out}), UsageError);
+  EXPECT_FALSE(std::filesystem::exists(out + "/journal.jsonl")) << "nothing was measured";
+  printed({"--out", out, "--trace", out + "/trace.json"});
+  for (const char* file : {"/tasks.json", "/trace.json"}) EXPECT_TRUE(std::filesystem::exists(out + file));
+}
+
+TEST_F(MeasuredStep, RunsAgainFromALineThatAShellReadsAsItWas) {
+  const std::string config = folder_ + "/my nets.json";
+  std::filesystem::rename(config_, config);
+  config_ = config;
+  const Rows rows = Rows::parse(printed({"--algorithm", "exact*,same*", "--json"}));
+  const auto rerun = rows[0]["rerun"].get<std::string>();
+  EXPECT_THAT(rerun, HasSubstr(" step '" + config + "' --basis measured "));
+  EXPECT_THAT(rerun, HasSubstr(" --choose tuned --algorithm 'exact*,same*' --time-limit 0.01"));
+}
+
+// What mpirun started, a program without MPI: its rows are refused, each with its line.
+class FirstRank : public MeasuredStep {
+ protected:
+  FirstRank() {
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  }
+  ~FirstRank() override {
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+  }
+  std::string rerun(std::vector<std::string> more) const {
+    more.insert(more.end(), {"--reduce", "ring", "--json"});
+    return Rows::parse(printed(more))[0]["rerun"].get<std::string>();
+  }
+};
+
+TEST_F(FirstRank, RunsAgainWithAllThatItWasGiven) {
+  EXPECT_THAT(rerun({"--workspace-cap", "8MiB"}), HasSubstr(" --workspace-cap 8MiB --time-limit 0.01"));
+  EXPECT_THAT(rerun({"--choose", "best", "--rows", testing::kKeptRun}),
+              ::testing::AllOf(HasSubstr(" --choose best "),
+                               HasSubstr(" --rows " + shell_word(testing::kKeptRun) + " ")));
+}
+
+TEST_F(FirstRank, LeavesTheFolderToTheCommandSetRight) {
+  const std::string out = folder_ + "/out";
+  for (std::vector<std::string> wrong : {std::vector<std::string>{"--choose", "typo"},
+                                         {"--batch", "3"},
+                                         {"--choose", "best", "--rows", "none"}}) {
+    wrong.insert(wrong.end(), {"--out", out});
+    EXPECT_THROW(printed(wrong), UsageError) << wrong[1];
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
+  printed({"--out", out});
+  EXPECT_TRUE(std::filesystem::exists(out + "/steps.json"));
 }
 
 TEST_F(MeasuredStep, RefusesWhatItCannotBe) {

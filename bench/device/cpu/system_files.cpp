@@ -125,4 +125,12 @@ int64_t control_group_memory(const std::string& root) {
   return lowest;
 }
 
+std::optional<int64_t> available_memory(const std::string& root) {
+  std::ifstream file(root + "/proc/meminfo");
+  int64_t kibibytes = 0;
+  for (std::string word; file >> word;)
+    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes << 10;
+  return std::nullopt;
+}
+
 }  // namespace convscope

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,9 @@ CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores);
 // Bytes that the process's control groups (version 1 or 2) and those above them allow; INT64_MAX without a
 // limit.
 int64_t control_group_memory(const std::string& root);
+
+// Bytes that programs can still have, pages of files that can be given up included; nothing where the kernel
+// does not say.
+std::optional<int64_t> available_memory(const std::string& root);
 
 }  // namespace convscope

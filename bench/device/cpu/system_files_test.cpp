@@ -99,6 +99,14 @@ TEST_F(SystemFiles, ReadTheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(control_group_memory(root()), 1234);
 }
 
+TEST_F(SystemFiles, SayHowMuchMemoryIsAvailableWhereTheKernelDoes) {
+  EXPECT_EQ(available_memory(root()), std::nullopt);
+  write("proc/meminfo", "MemTotal:       2048 kB\nMemFree:  12 kB\nMemAvailable:   1024 kB\nBuffers:  1 kB");
+  EXPECT_EQ(available_memory(root()), 1 << 20);
+  write("proc/meminfo", "MemTotal:       2048 kB");
+  EXPECT_EQ(available_memory(root()), std::nullopt);
+}
+
 TEST(DescribeCpu, SaysWhatThisMachineHas) {
   const DeviceInfo info = describe_cpu();
   EXPECT_GT(info.memory_bytes, int64_t{16} << 20);

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
+#include "bench/device/cpu/system_files.hpp"
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/allreduce/summands.hpp"
 #include "bench/parallel/fabric/slowest_rank.hpp"
@@ -22,17 +23,6 @@ constexpr int64_t kMaxChecked = int64_t{1} << 22;  // values compared with sums 
 // A random value of a rank that any rank can compute.
 float random_value(uint64_t seed, int rank, size_t i) {
   return random_uniform(seed + 1000 + static_cast<uint64_t>(rank), i);
-}
-
-// Bytes that programs can still have, pages of files that can be given up included; 0 where it cannot be
-// read.
-double free_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    double kibibytes = 0;
-    if (word == "MemAvailable:" && file >> kibibytes) return 1024 * kibibytes;
-  }
-  return 0;
 }
 
 struct Check {
@@ -49,7 +39,8 @@ class HostValues final : public RankValues {
   bool allocate(size_t values, size_t scratch) override {
     // As if all ranks were on this machine. MPI may need as much again for messages on their way.
     const double needed = 4.0 * static_cast<double>(2 * values + scratch) * fabric_.size();
-    if (needed > free_memory()) return false;
+    const std::optional<int64_t> available = available_memory("");
+    if (available && needed > static_cast<double>(*available)) return false;
     values_.resize(values);
     scratch_.resize(scratch);
     return true;
@@ -116,8 +107,7 @@ class Candidate {
   // Whether this series needs no more samples, as rank 0 decides for all.
   bool is_done(const SamplingRule& rule) {
     const double next = samples.empty() ? 0 : samples.back() * static_cast<double>(row_.iterations);
-    const bool done = stop_reason(samples, rule, rule.time_limit_seconds - spent, next).has_value();
-    return largest_over_ranks(fabric_, fabric_.rank() == 0 && done ? 1 : 0) > 0;
+    return as_rank_0(fabric_, stop_reason(samples, rule, rule.time_limit_seconds - spent, next).has_value());
   }
 
   ReductionRow& row() { return row_; }

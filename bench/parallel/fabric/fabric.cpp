@@ -41,6 +41,10 @@ double largest_over_ranks(Fabric& fabric, double value) {
   return *std::max_element(all.begin(), all.end());
 }
 
+bool as_rank_0(Fabric& fabric, bool value) {
+  return largest_over_ranks(fabric, fabric.rank() == 0 && value ? 1 : 0) > 0;
+}
+
 bool same_on_all_ranks(Fabric& fabric, unsigned long long value) {
   const auto all = all_of(fabric, value);
   return std::all_of(all.begin(), all.end(), [&](auto other) { return other == all.front(); });

@@ -53,6 +53,9 @@ class Fabric {
 // The largest of the ranks' values, on every rank. Also a barrier: no rank returns before all have called.
 double largest_over_ranks(Fabric& fabric, double value);
 
+// What rank 0 says, on every rank, so that no rank goes on where another ends.
+bool as_rank_0(Fabric& fabric, bool value);
+
 // Whether all ranks have the same value, the same answer on every rank.
 bool same_on_all_ranks(Fabric& fabric, unsigned long long value);
 

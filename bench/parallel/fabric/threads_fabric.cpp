@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -24,9 +25,12 @@ struct Message {
 
 // What all ranks share.
 struct Exchange {
-  explicit Exchange(int ranks) : size(ranks), messages(static_cast<size_t>(ranks * ranks)) {}
+  explicit Exchange(int ranks) : size(ranks), messages(index(ranks, 0)) {}
 
-  std::deque<Message*>& from_to(int from, int to) { return messages[static_cast<size_t>(from * size + to)]; }
+  std::deque<Message*>& from_to(int from, int to) { return messages[index(from, to)]; }
+  size_t index(int from, int to) const {
+    return static_cast<size_t>(from) * static_cast<size_t>(size) + static_cast<size_t>(to);
+  }
 
   const int size;
   std::mutex mutex;
@@ -102,15 +106,7 @@ class ThreadsFabric : public Fabric {
 
 void run_ranks(int n, const std::function<void(Fabric&)>& body) {
   Exchange shared(n);
-  const auto run = [&](int rank) {
-    ThreadsFabric fabric(shared, rank);
-    std::string failure;
-    try {
-      body(fabric);
-      return;
-    } catch (const std::exception& error) {
-      failure = error.what();
-    }
+  const auto fail = [&](int rank, const std::string& failure) {
     const std::lock_guard lock(shared.mutex);
     if (shared.failed_rank < 0) {
       shared.failed_rank = rank;
@@ -118,8 +114,21 @@ void run_ranks(int n, const std::function<void(Fabric&)>& body) {
     }
     shared.changed.notify_all();
   };
+  const auto run = [&](int rank) {
+    ThreadsFabric fabric(shared, rank);
+    try {
+      body(fabric);
+    } catch (const std::exception& error) {
+      fail(rank, error.what());
+    }
+  };
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < n; ++rank) threads.emplace_back(run, rank);
+  threads.reserve(static_cast<size_t>(n));
+  try {
+    while (std::ssize(threads) < n) threads.emplace_back(run, static_cast<int>(threads.size()));
+  } catch (const std::exception& error) {  // the system gives no more; the others wait for this one
+    fail(static_cast<int>(threads.size()), error.what());
+  }
   for (std::thread& thread : threads) thread.join();
   if (shared.failed_rank >= 0)
     throw std::runtime_error(fmt::format("rank {}: {}", shared.failed_rank, shared.failure));

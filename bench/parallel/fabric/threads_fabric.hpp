@@ -9,9 +9,12 @@
 
 namespace convscope {
 
+// More are asked for by mistake: each pair of ranks has a queue of its own, and each rank a thread.
+inline constexpr int kMaxThreadRanks = 256;
+
 // Calls body() once on each of n threads, with its rank's end of a common fabric, and returns when all are
-// done. Where a body throws, the exchanges of all others throw too, and what is rethrown is a
-// std::runtime_error that names the first rank that failed, and why.
+// done. Where a body throws, or a thread cannot be started, the exchanges of all others throw too, and what
+// is rethrown is a std::runtime_error that names the first rank that failed, and why.
 void run_ranks(int n, const std::function<void(Fabric&)>& body);
 
 }  // namespace convscope

@@ -23,11 +23,12 @@ enum class Reduction { tree, ring, halving, hierarchical, striped };
 inline constexpr auto kReductions = enumerators<Reduction::striped>();
 std::string_view name(Reduction);  // as spelled above
 
-// The ranks of a job: nodes of `ranks_per_node` consecutive ranks. One node where nothing else is said.
+// The ranks of a job: nodes of `per_node` consecutive ranks; the last may have fewer. One node where nothing
+// else is said.
 struct Ranks {
   int count = 1;
   int per_node = 1;
-  int nodes() const { return count / per_node; }
+  int nodes() const { return (count + per_node - 1) / per_node; }
 };
 
 // Why something cannot be run: a code, and the sentence behind it.

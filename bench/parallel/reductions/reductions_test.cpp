@@ -52,6 +52,15 @@ void for_each_case(const std::function<void(Reduction, const Ranks&)>& body) {
       }
 }
 
+TEST(Ranks, AreOnAsManyNodesAsTheyNeed) {
+  EXPECT_EQ((Ranks{6, 4}).nodes(), 2) << "the last is not full";
+  EXPECT_EQ((Ranks{8, 4}).nodes(), 2);
+  EXPECT_EQ((Ranks{4, 4}).nodes(), 1);
+  EXPECT_EQ(Ranks().nodes(), 1);
+  EXPECT_TRUE(refusal(Reduction::hierarchical, {6, 4}));
+  EXPECT_FALSE(refusal(Reduction::ring, {6, 4}));
+}
+
 // Sizes that no number of ranks divides, fewer values than ranks, and none.
 constexpr size_t kSizes[] = {0, 1, 5, 64, 1009};
 

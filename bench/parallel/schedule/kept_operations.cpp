@@ -4,9 +4,7 @@
 
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/measure/sample_series.hpp"
@@ -38,14 +36,9 @@ KeptOperation operation_in(const Json& row) {
   kept.threads = row.at("threads").get<int>();
   kept.time = {seconds_in(row, "median_ms"), seconds_in(row, "ci_low_ms"), seconds_in(row, "ci_high_ms")};
   if (!(kept.time.median > 0)) throw UsageError("median_ms: a measured row has one above 0");
+  kept.suspect = row.at("disturbed").get<double>() > kSuspectSamples * row.at("samples").get<double>();
   return kept;
 }
-
-// What was taken of a layer's problem, by all its providers together: `disturbed` is of all of them.
-struct Taken {
-  double samples = 0, disturbed = 0;
-  std::vector<size_t> rows;  // of those that are kept
-};
 
 std::string file_of(const std::string& path) {
   return std::filesystem::is_directory(path) ? path + "/operations.json" : path;
@@ -73,18 +66,10 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
     };
     try {
       const Json document = parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes);
-      std::map<std::pair<std::string, std::string>, Taken> taken;
       for (const Json& row : document.at("rows")) {
         ++number;
-        if (row.at("outcome").get<std::string>() != "measured") continue;
-        Taken& of = taken[{text_in(row, "layer"), text_in(row, "problem")}];
-        of.rows.push_back(kept.size());
-        of.samples += row.at("samples").get<double>();
-        of.disturbed = row.at("disturbed").get<double>();
-        kept.push_back(operation_in(row));
+        if (row.at("outcome").get<std::string>() == "measured") kept.push_back(operation_in(row));
       }
-      for (const auto& [problem, of] : taken)
-        for (const size_t row : of.rows) kept[row].suspect = of.disturbed > kSuspectSamples * of.samples;
     } catch (const nlohmann::json::exception& fault) {
       refuse(fault_text(fault) + "; `convscope operations CONFIG --out DIR` writes such a file");
     } catch (const UsageError& fault) {

@@ -21,7 +21,7 @@ struct KeptOperation {
   std::string device, device_name, machine_class;
   int threads = 1;
   TimeRange time;
-  bool suspect = false;  // more than a quarter of the samples of its problem were disturbed
+  bool suspect = false;  // more than a quarter of its samples were disturbed
 };
 
 // From folders with an operations.json, or such files, compressed ones as well. Throws UsageError with the

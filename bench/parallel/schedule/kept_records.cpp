@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <tuple>
 
 #include "bench/parallel/reductions/one_bit.hpp"
 #include "bench/ranking/ranking.hpp"
@@ -11,10 +10,11 @@
 namespace convscope {
 namespace {
 
-auto circumstances_besides_batch(const ResultRecord& record) {
-  const CaseKey& key = record.key;
-  return std::tuple(key.device_id(), record.device.name, record.device.machine_class, key.problem.math,
-                    key.problem.layout, key.problem.epilogue, key.threads, key.cache, key.workspace_cap);
+Circumstances circumstances_besides_batch(const ResultRecord& record) {
+  Circumstances shared = circumstances_of(record);
+  shared.network.clear();
+  shared.batch = 0;
+  return shared;
 }
 
 const ResultRecord* record_of(const Scope& scope, const ConvProblem& problem, std::string_view choose) {

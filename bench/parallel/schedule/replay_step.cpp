@@ -158,9 +158,8 @@ void replay_steps(Fabric& fabric, double seconds, std::span<const std::vector<Re
   }
   const auto begin = Clock::now();
   for (int round = 0; round < kMaxRounds; ++round) {
-    // Rank 0's clock decides for all.
-    const double spent = fabric.rank() == 0 ? seconds_since(begin) : 0;
-    if (largest_over_ranks(fabric, spent) > seconds && round >= kMinRounds) break;
+    // By its clock and its limit: another rank may have been given another.
+    if (as_rank_0(fabric, round >= kMinRounds && seconds_since(begin) > seconds)) break;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (!rows[i].has_time()) continue;
       steps[i].push_back(replay(i).step());

@@ -73,6 +73,16 @@ TEST(ReplayedSteps, TakeAtLeastTheirComputeAndWhatIsLeftOfTheirCommunication) {
   }
 }
 
+TEST(ReplayedSteps, EndWhenRankZeroSaysWhateverTheOthersWereGiven) {
+  for (int patient : {0, 1})
+    run_ranks(2, [&](Fabric& fabric) {
+      std::vector<StepRow> rows{row_of(Reduction::tree, 2)};
+      rows[0].schedule.compute_seconds = 0.001;
+      replay_steps(fabric, fabric.rank() == patient ? 1e9 : 0, std::vector<Plan>{{{0.001, 10, 0}}}, rows);
+      EXPECT_GT(rows[0].schedule.step_seconds, 0);
+    });
+}
+
 TEST(ReplayedSteps, SleepWhileTheCodecWouldWork) {
   const auto rows = replayed(2, {{{0.02, 100, 0.004}, {0.02, 100, 0.004}}}, {row_of(Reduction::striped, 2)});
   EXPECT_GE(rows[0].schedule.communication_seconds, 4 * 0.003 + 2 * 0.004);

@@ -35,6 +35,8 @@ constexpr auto kColumnsOfCase = std::to_array<ColumnOf<R>>({
 });
 
 constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
+    {"device", "", "Of the records: cpu, cuda or cuda:1.",
+     [](const R& r) { return cell(name(r.circumstances.device_id())); }},
     {"device_name", "", "Of the records: the processor's own name.",
      [](const R& r) { return cell(r.device.name); }},
     {"machine_class", "", "Of the records: the class of machine.",

@@ -195,9 +195,10 @@ def workspace(results, options) -> list:
     for curve in kept(answer["workspace_curves"], options):
         if is_kept(curve, options):
             shared = {name: value for name, value in curve.items() if name not in OF_A_CURVE}
-            groups.setdefault(title_of(shared), []).append(curve)
+            groups.setdefault(tuple(shared.items()), []).append(curve)
     made = []
-    for (title, circumstances), curves in groups.items():
+    for shared, curves in groups.items():
+        title, circumstances = title_of(dict(shared))
         made += [winners(title, circumstances, curves), totals(title, circumstances, curves, counts)]
         made.append(fronts(title, circumstances, curves))
     return made

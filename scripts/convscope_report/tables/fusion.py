@@ -30,7 +30,7 @@ def fusion(results, options) -> list:
             continue
         separate = records["algorithm"].str.contains(SEPARATE, regex=False)
         made.append(best_of_each(title, circumstances, records[~separate], records[separate]))
-        made.append(of_the_same(title, circumstances, records[~separate], records[separate], results.runs))
+        made.append(of_the_same(title, circumstances, records[~separate], records[separate]))
     if not made:
         raise ReportError(
             "no right record has an epilogue; "
@@ -66,7 +66,7 @@ def best_of_each(title, circumstances, fused, separate) -> Table:
     return table
 
 
-def of_the_same(title, circumstances, fused, separate, runs) -> Table:
+def of_the_same(title, circumstances, fused, separate) -> Table:
     """Return a row for each layer and algorithm that was measured in both forms."""
     columns = [Column("layer"), Column("algorithm"), Column("fused", "number", "ms")]
     columns += [Column("separate", "number", "ms"), Column("separate / fused", "ratio"), Column("shown")]
@@ -81,7 +81,7 @@ def of_the_same(title, circumstances, fused, separate, runs) -> Table:
         times = [median_cell(record), median_cell(other)]
         more = other["full_median_ms"] - record["full_median_ms"]
         table.add(record["layer"], record["algorithm"], *times, ratio(times[1], times[0]),
-                  shown(record, other), more, copy_ms(record, runs))  # fmt: skip
+                  shown(record, other), more, copy_ms(record))  # fmt: skip
     table.note(
         "pass: the difference of the two medians; below zero where it is less than their spread, or, where "
         "shown says yes, where a library has another implementation for the fused form."
@@ -102,12 +102,8 @@ def shown(one, other) -> str:
     return "yes" if ends[0] > ends[3] or ends[1] > ends[2] else "no"
 
 
-def copy_ms(record, runs) -> float | None:
+def copy_ms(record) -> float | None:
     """Return the milliseconds that reading and writing the output takes at the ceiling of copies."""
     size = FLOAT_BYTES * record["batch"] * record["out_channels"] * record["output_h"] * record["output_w"]
-    rates = [
-        ceiling["copy_bytes"]
-        for ceiling in runs[int(record["run"])].ceilings
-        if ceiling["device"] == record["device"] and ceiling["threads"] == record["threads"]
-    ]
-    return 2e3 * size / rates[0] if rates and rates[0] > 0 else None
+    rate = record["ceiling_copy_gbs"]
+    return 2e-6 * size / rate if rate else None

@@ -105,6 +105,11 @@ def own_inputs(paths: list) -> Own:
     rows = [
         row for row in steps.read(Path(paths[0])) if row["basis"] == "modelled" and row["overlap"] == "none"
     ]
+    if differing := steps.differing(rows):
+        raise ReportError(
+            f"{paths[0]}: its steps are from records that differ in {', '.join(differing)}; give "
+            "`convscope step --rows` a run that has one of each"
+        )
     names = {("tree", "none"): "tree", ("ring", "none"): "ring", ("striped", "1bit"): "striped"}
     found = {
         (row["batch"], row["gpus"], names[row["reduce"], row["compress"]]): row

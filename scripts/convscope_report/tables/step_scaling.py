@@ -26,16 +26,23 @@ HOW = "`convscope step CONFIG --rows RUN --batch N --gpus 1..1024 --link LINK --
 
 
 def step_scaling(results, options) -> list:
-    """Return a table for each network and link: a line a modelled step, of `options.steps`."""
+    """Return a table for each network, link and kind of records: a line a step of `options.steps`."""
     named = getattr(options, "steps", [])
     if not named:
         raise ReportError(f"step-scaling takes folders of modelled steps, and none is named: {HOW}")
     wanted = conditions(options.where, "--where").items()
+    found = [
+        row
+        for path in named
+        for row in modelled(Path(path))
+        if all(as_text(row.get(column)) in values for column, values in wanted)
+    ]
+    # What all have in common is left out of the words; their machine's name is in them anyway.
+    differing = [name for name in steps.differing(found) if name != "device_name"]
     groups: dict = {}
-    for path in named:
-        for row in modelled(Path(path)):
-            if all(as_text(row.get(column)) in values for column, values in wanted):
-                groups.setdefault(f"{row['network']}, {words(row)}", []).append(row)
+    for row in found:
+        more = "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
+        groups.setdefault(f"{row['network']}, {words(row)}{more}", []).append(row)
     timed = {title: [row for row in rows if row["outcome"] == "good"] for title, rows in groups.items()}
     if not any(timed.values()):
         raise ReportError(

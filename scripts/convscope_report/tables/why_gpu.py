@@ -115,7 +115,8 @@ def one_a_core(threads: int, hardware: dict) -> bool:
 
 def machine_of(row: dict) -> str:
     """Return the machine of an operation, in the words of a record's."""
-    return machine({"device": "cpu", **row})
+    kind, _, index = str(row.get("device", "cpu")).partition(":")
+    return machine({**row, "device": kind, "device_index": int(index) if index.isdecimal() else 0})
 
 
 def known(value):
@@ -231,8 +232,8 @@ def name_of(row: dict) -> str:
 
 
 def is_disturbed(row: dict) -> bool:
-    """Whether more of an operation's samples were disturbed than half of those behind its median."""
-    return 2 * (known(row.get("disturbed")) or 0) > (known(row.get("samples")) or 0)
+    """Whether over a quarter of an operation's samples were disturbed, as of a record that is suspect."""
+    return 4 * (known(row.get("disturbed")) or 0) > (known(row.get("samples")) or 0)
 
 
 def of_operation(name: str, on: str, row: dict) -> Row:
