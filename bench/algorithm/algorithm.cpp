@@ -7,8 +7,8 @@
 namespace convscope {
 
 std::string over_cap_text(int64_t needed, int64_t cap) {
-  return fmt::format("it needs {} of workspace, more than the cap of {}", bytes_text(needed),
-                     bytes_text(cap));
+  return fmt::format("it needs {} of workspace, more than the cap of {} ({} and {} bytes)",
+                     bytes_text(needed), bytes_text(cap), needed, cap);
 }
 
 std::unique_ptr<Plan> plan_within_cap(const Algorithm& algorithm, const ConvProblem& problem, Device& device,

@@ -110,12 +110,12 @@ Circumstances circumstances_of(const ResultRecord& record) {
 void OneProtocol::add(const std::string& file, const ResultRecord& record) {
   if (!record.time) return;
   const int64_t version = record.time->protocol;
-  const auto& [first_file, first_version] =
-      first_.try_emplace(circumstances_of(record), file, version).first->second;
+  const std::tuple machine(record.key.device, record.device.name, record.device.machine_class);
+  const auto& [first_file, first_version] = first_.try_emplace(machine, file, version).first->second;
   if (version != first_version)
     throw UsageError(fmt::format(
-        "{}: {} {} {} was timed by version {} of the measuring protocol, and {} has times under the same "
-        "circumstances by version {}: such times are not compared; leave one out, or measure it again",
+        "{}: {} {} {} was timed by version {} of the measuring protocol, and {} has times of "
+        "this machine by version {}: such times are not compared; leave one out, or measure it again",
         file, record.key.layer, name(record.key.problem.pass), record.key.algorithm, version, first_file,
         first_version));
 }

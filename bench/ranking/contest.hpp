@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,16 +64,17 @@ struct Circumstances {
 };
 Circumstances circumstances_of(const ResultRecord& record);
 
-// Times of two versions of the measuring protocol (docs/measuring.md) are neither compared nor added up: of
-// records under the same circumstances, as several files have them, all must have one. It is no part of the
-// circumstances, as a record without a time has none.
+// Times of two versions of the measuring protocol (docs/measuring.md) are neither compared nor added up: all
+// that several files have of one machine must be of one version. It is no part of the circumstances, as a
+// record without a time has none.
 class OneProtocol {
  public:
   // Throws UsageError that names the candidate, both versions and the files of them.
   void add(const std::string& file, const ResultRecord& record);
 
  private:
-  std::map<Circumstances, std::pair<std::string, int64_t>> first_;  // file and version of the first time
+  // By kind of device, its name and class of machine: file and version of the first time.
+  std::map<std::tuple<DeviceKind, std::string, std::string>, std::pair<std::string, int64_t>> first_;
 };
 
 // The contests of one network under the same circumstances, its layers and passes.

@@ -104,16 +104,17 @@ TEST(Contest, IsAmongRecordsOfTheSameCircumstancesOnly) {
   EXPECT_EQ(grouped_over_caps(all).size(), 9u);
 }
 
-TEST(OneProtocol, RefusesTimesOfTwoVersionsUnderTheSameCircumstances) {
+TEST(OneProtocol, RefusesTimesOfTwoVersionsOfOneMachine) {
   ResultRecord old = right("a.cpu", 1), other = right("b.cpu", 2);
   old.time->protocol = 1;
   other.time->protocol = 2;
+  other.key.problem.batch *= 2;
   OneProtocol protocol;
   protocol.add("before", old);
   protocol.add("after", refused("b.cpu", Outcome::crashed, Reason::crashed, ""));
   EXPECT_THAT(testing::error_of([&] { protocol.add("after", other); }),
               AllOf(HasSubstr("after: conv2 forward b.cpu was timed by version 2"),
-                    HasSubstr("before has times under the same circumstances by version 1")));
+                    HasSubstr("before has times of this machine by version 1")));
   other.device.machine_class = "amd-f26m2s1-00000000";
   protocol.add("after", other);
   protocol.add("after", other);

@@ -24,8 +24,7 @@ void print_group(std::ostream& out, std::span<const ResultRecord> records, const
 // best record and of each single algorithm that covers every layer.
 void print_roll_up(std::ostream& out, std::span<const ResultRecord> records, const Look& look);
 
-// Series whose intervals may be wider tell apart less than what matters to most (`convscope-report compare`):
-// the machine that was calibrated to so much was busy, even if no reading shows with what.
+// Series whose intervals may be wider tell apart less than what matters to most (`convscope-report compare`).
 inline constexpr double kWideInterval = 0.05;
 
 // The result in lines that can be quoted: for each network and set of circumstances who won how many layers,

@@ -197,22 +197,21 @@ std::string quiet_text(std::span<const ResultRecord> records) {
   double width = 0;
   std::map<std::string, size_t> reasons;  // of a GPU's driver
   for (const ResultRecord& record : records) {
-    timed += can_win(record);
-    if (can_win(record)) width = std::max(width, record.sampling.confidence_width);
+    if (can_win(record)) {
+      ++timed;
+      width = std::max(width, record.sampling.confidence_width);
+    }
     disturbed += standing_of(record) == Standing::disturbed;
     if (standing_of(record) != Standing::throttled) continue;
     ++throttled;
     if (!record.health.throttle_reasons.empty()) ++reasons[record.health.throttle_reasons];
   }
+  const bool is_wide = width > kWideInterval;
   const std::string wide =
-      width <= kWideInterval
-          ? ""
-          : fmt::format("; series ended at intervals of {} (`convscope calibrate` measures what it resolves)",
-                        percent_text(width));
+      is_wide ? fmt::format("; series could end at intervals of up to {}", percent_text(width)) : "";
   if (disturbed + throttled == 0)
-    return fmt::format("{}: none of {} records was disturbed or throttled{}",
-                       wide.empty() ? "the machine was quiet" : "nothing seen disturbed the machine", timed,
-                       wide);
+    return fmt::format("{}none of {} records was disturbed or throttled{}",
+                       is_wide ? "" : "the machine was quiet: ", timed, wide);
   const auto most = std::ranges::max_element(reasons, {}, [](const auto& reason) { return reason.second; });
   return fmt::format("the machine was not quiet: {} of {} records disturbed, {} throttled{}{}", disturbed,
                      timed, throttled, most == reasons.end() ? "" : ", most by the driver: " + most->first,

@@ -43,24 +43,34 @@ def test_what_is_calibrated_is_kept_and_known_to_the_next_run(run_convscope, cac
     assert f"within {100 * known['within_run']:.1f}% in one run ({known['pairs']} pairs)" in done.stdout
 
 
-def test_a_wide_calibration_is_called_so_and_measured_anew_after_an_hour(run_convscope, cache):
-    assert run_convscope(*SMALL).returncode in (0, 1)
-    (measured,) = cache.glob("*/cpu-1-threads*")
-    kept = measured.rename(measured.with_suffix(""))
+def set_resolution(kept, share, hours):
+    """Makes every repeat so much longer, as if measured so many hours ago on a quiet machine."""
     for file in kept.glob("*/results.json"):
         document = json.loads(file.read_text())
         for record in document["records"]:
             record["health"] |= {"disturbed": False, "throttled": False}
             if (record["time"] or {}).get("repeat"):
-                full, repeat = record["time"]["full"], record["time"]["repeat"]
-                repeat["median_seconds"] = 1.3 * full["median_seconds"]
+                median = record["time"]["full"]["median_seconds"]
+                record["time"]["repeat"]["median_seconds"] = (1 + share) * median
         file.write_text(json.dumps(document))
-    known = run_convscope("calibrate", "--threads", "1", "--if-unknown")
-    assert (known.returncode, known.stderr) == (0, "")
-    assert "agree within 30.0% in one run" in known.stdout and "That is wide: " in known.stdout
-    for file in kept.glob("*/results.json"):
-        os.utime(file, (time.time() - 7200,) * 2)
-    assert "calibrating" in run_convscope(*SMALL, "--if-unknown").stderr
+        os.utime(file, (time.time() - 3600 * hours,) * 2)
+
+
+def test_a_wide_calibration_is_called_so_and_measured_anew_after_an_hour(run_convscope, convscope, cache):
+    assert run_convscope(*SMALL).returncode in (0, 1)
+    (measured,) = cache.glob("*/cpu-1-threads*")
+    kept = measured.rename(measured.with_suffix(""))
+    for share, hours in ((0.01, 2), (0.3, 0)):
+        set_resolution(kept, share, hours)
+        known = run_convscope("calibrate", "--threads", "1", "--if-unknown")
+        assert (known.returncode, known.stderr) == (0, "")
+        assert f"agree within {100 * share:.1f}% in one run" in known.stdout
+        assert ("That is wide: " in known.stdout) == (share > 0.05)
+    set_resolution(kept, 0.3, 2)
+    anew = subprocess.Popen([convscope, *SMALL, "--if-unknown"], stderr=subprocess.PIPE, text=True)
+    assert anew.stderr.readline().startswith("convscope: calibrating ")
+    anew.send_signal(signal.SIGINT)
+    anew.communicate()
 
 
 def test_an_interrupted_calibration_leaves_what_was_kept(convscope, cache):

@@ -64,8 +64,8 @@ TEST(Explain, SaysWhyNot) {
   small.workspace_cap = 1000;
   EXPECT_THAT(
       explanation("n=1 c=4 hw=8 k=4 rs=3", small),
-      HasSubstr(
-          "picky.cpu: workspace_over_cap: it needs 1.0 MiB of workspace, more than the cap of 1000 B\n"));
+      HasSubstr("picky.cpu: workspace_over_cap: it needs 1.0 MiB of workspace, more than the cap of 1000 B "
+                "(1048576 and 1000 bytes)\n"));
   small.json = true;
   const Json json = Json::parse(explanation("backward_data n=1 c=4 hw=8 k=4 rs=3", small));
   EXPECT_EQ(json["algorithms"][1]["reason"], "unsupported_pass");

@@ -67,8 +67,9 @@ void print_resolution(std::ostream& out, const Resolution& found, const std::str
   if (is_wide(found))
     fmt::print(
         out,
-        "That is wide: the machine was busy, even if no reading shows with what, and algorithms that are "
-        "closer\ncannot be told apart. Calibrate again when it is quieter; --if-unknown does after {}.\n",
+        "That is wide: the machine was busy, even if no reading shows with what, or --seconds is short.\n"
+        "Algorithms that are closer cannot be told apart. Calibrate again when it is quieter; --if-unknown\n"
+        "does after {}.\n",
         counted(kKeptHoursIfWide, "hour"));
 }
 

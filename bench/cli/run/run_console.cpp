@@ -92,8 +92,7 @@ bool RunConsole::finish(bool measured) {
   const size_t right = static_cast<size_t>(std::ranges::count_if(records, [](const ResultRecord& record) {
     return record.outcome == Outcome::measured || record.outcome == Outcome::verified_only;
   }));
-  if (log_.plan().tasks.empty())
-    out << "\nthis shard has no layer: there are more shards than layers and passes\n";
+  if (log_.plan().tasks.empty()) out << "\nnothing to do in this shard: there are more shards than groups\n";
   const bool all_refused = right + failures == 0 && !records.empty() && log_.tasks_left().empty();
   fmt::print(out, "\n{} right, {} wrong or failed, {} refused{}\n", right, failures,
              records.size() - right - failures,

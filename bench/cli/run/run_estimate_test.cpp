@@ -303,7 +303,7 @@ TEST(DryRun, NamesWhatOnlyPlanningRefuses) {
   };
   EXPECT_THAT(dry_run("4KiB"),
               HasSubstr("    picky.cpu refuses: it needs 1.0 MiB of workspace, more than the cap "
-                        "of 4.0 KiB\n"));
+                        "of 4.0 KiB (1048576 and 4096 bytes)\n"));
   EXPECT_THAT(dry_run("2MiB"), AllOf(HasSubstr("    picky.cpu\n"), Not(HasSubstr("refuses"))));
   EXPECT_THAT(dry_run("2MiB"), HasSubstr(" s on a quiet machine\n"));
 }

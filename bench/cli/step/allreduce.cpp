@@ -151,7 +151,8 @@ void add_flags(CLI::App& verb, AllReduceOptions& options) {
       ->type_name("BASIS");
   verb.add_option(
           "--fabric", options.parallel.fabric,
-          "Of measured rows: mpi (when left out), started by mpirun, or threads of this process; between "
+          "Of measured rows: mpi (when left out), started by mpirun, or up to 256 threads of this process; "
+          "between "
           "GPUs nccl. Of modelled ones: simgrid, where messages are simulated; the closed form when left "
           "out.")
       ->check(CLI::IsMember(

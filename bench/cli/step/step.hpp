@@ -136,8 +136,8 @@ MeasureStepOptions measure_options(const StepOptions& options, const Program& pr
 void check_memory(const StepNetwork& network, Device& device);
 // What it is chosen by and how long it may take, for the line that runs it again: a space before each flag.
 std::string choice_flags(const StepOptions& options);
-// Throws UsageError where --trace's file, which may lie in --out's folder, cannot be made. Before the folder
-// is taken, which the command set right would find taken.
+// Throws UsageError where --trace's file, which may lie in --out's folder, cannot be made. Before a run takes
+// the folder, so that the corrected command can take it.
 void check_trace(const StepOptions& options);
 
 }  // namespace convscope

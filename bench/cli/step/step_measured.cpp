@@ -67,7 +67,7 @@ std::vector<TaskRow> measured_rows(const StepOptions& options, const Program& pr
                                    std::unique_ptr<TaskFolder>& folder) {
   std::optional<EndAtStop> beginning(std::in_place, stop);  // devices and ceilings may hang
   const Suite suite = load_suite(options.config);
-  check_patterns("--algorithm", patterns_of(options), program.registry);
+  check_patterns("--algorithm", patterns_of(options), program.registry);  // before ceilings are measured
   check_trace(options);
   StepRun run = step_run(options, suite, batch_of(options, suite));
   StepNetwork network = network_of(suite, run.batch, run.is_fused);
@@ -170,8 +170,12 @@ std::string choice_flags(const StepOptions& options) {
 
 void check_trace(const StepOptions& options) {
   if (options.trace.empty()) return;
-  std::error_code unknown;  // then the folder cannot be taken, and that says why
-  if (!options.parallel.out.empty()) std::filesystem::create_directories(options.parallel.out, unknown);
+  namespace fs = std::filesystem;
+  const fs::path out = fs::path(options.parallel.out).lexically_normal();
+  std::error_code why;
+  if (!out.empty() && fs::path(options.trace).parent_path().lexically_normal() == out)
+    fs::create_directories(out, why);
+  if (why) throw UsageError(fmt::format("--out: {} cannot be made: {}", options.parallel.out, why.message()));
   check_can_be_written(options.trace);
 }
 

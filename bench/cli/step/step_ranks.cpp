@@ -110,8 +110,8 @@ std::vector<int64_t> batches_of(const StepOptions& options, const Suite& suite, 
   return batches;
 }
 
-// Throws UsageError for what is wrong on every rank alike, before --out's folder is taken: the command set
-// right would find it taken.
+// Throws UsageError for what is wrong on every rank alike. Before a run takes --out's folder, so that the
+// corrected command can take it.
 void check_arguments(const StepOptions& options, const Suite& suite, const Program& program, int ranks) {
   batches_of(options, suite, ranks);
   StepRun run;  // as far as no driver has to be asked, which may hang

@@ -25,7 +25,8 @@ struct Message {
 
 // What all ranks share.
 struct Exchange {
-  explicit Exchange(int ranks) : size(ranks), messages(index(ranks, 0)) {}
+  explicit Exchange(int ranks)
+      : size(ranks), messages(static_cast<size_t>(ranks) * static_cast<size_t>(ranks)) {}
 
   std::deque<Message*>& from_to(int from, int to) { return messages[index(from, to)]; }
   size_t index(int from, int to) const {

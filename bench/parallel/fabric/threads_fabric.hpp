@@ -9,7 +9,7 @@
 
 namespace convscope {
 
-// More are asked for by mistake: each pair of ranks has a queue of its own, and each rank a thread.
+// Each rank is a thread, and each pair of them has a queue.
 inline constexpr int kMaxThreadRanks = 256;
 
 // Calls body() once on each of n threads, with its rank's end of a common fabric, and returns when all are

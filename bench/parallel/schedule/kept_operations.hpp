@@ -21,7 +21,8 @@ struct KeptOperation {
   std::string device, device_name, machine_class;
   int threads = 1;
   TimeRange time;
-  bool suspect = false;  // more than a quarter of its samples were disturbed
+  // More than a quarter of its samples were disturbed; older files count those of all providers.
+  bool suspect = false;
 };
 
 // From folders with an operations.json, or such files, compressed ones as well. Throws UsageError with the

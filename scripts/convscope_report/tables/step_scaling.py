@@ -38,7 +38,8 @@ def step_scaling(results, options) -> list:
         if all(as_text(row.get(column)) in values for column, values in wanted)
     ]
     # What all have in common is left out of the words; their machine's name is in them anyway.
-    differing = [name for name in steps.differing(found) if name != "device_name"]
+    good = [row for row in found if row["outcome"] == "good"]
+    differing = [name for name in steps.differing(good) if name != "device_name"]
     groups: dict = {}
     for row in found:
         more = "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
