@@ -43,6 +43,14 @@ constexpr int kLine = 16;  // floats
 // The distance, in rows of B, of the prefetches into L1.
 constexpr int kPrefetchedRows = 16;
 
+// How a kernel loads B: prefetched into L1, of the last vector only the used columns, without those
+// prefetches (streamed), or without any, what the caller asks for included (resident).
+enum class Loads { prefetched, masked, streamed, resident };
+// With 16 registers a step has 12 multiply-adds and 8 loads. Three prefetches more make it slower where
+// another thread takes every second slot of the core, and a packed B is in L1 or a stream that the hardware
+// follows.
+constexpr bool kPrefetchesPacked = kRegisters == 32;
+
 struct Block {
   const float* a;
   const float* b;
@@ -80,9 +88,8 @@ HWY_INLINE void store_tile(const Vector (&sum)[Rows][Vectors], const Block& bloc
 }
 
 // A register tile of Rows x Vectors. Contiguous: neighbouring rows of A are neighbours in memory
-// (a[k * a_stride + row]), otherwise neighbouring k are (a[row * a_stride + k]). Masked: of the last vector
-// of B only the used columns may be read.
-template <int Rows, int Vectors, bool Contiguous, bool Masked>
+// (a[k * a_stride + row]), otherwise neighbouring k are (a[row * a_stride + k]).
+template <int Rows, int Vectors, bool Contiguous, Loads How>
 HWY_NOINLINE void kernel(const Block& block) {
   tally_product(int64_t{2} * Rows * Vectors * kLanes * block.depth);
   const Tag tag;
@@ -92,6 +99,7 @@ HWY_NOINLINE void kernel(const Block& block) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) sum[i][v] = hn::Zero(tag);
 
+  constexpr bool kPrefetchesB = How == Loads::prefetched || How == Loads::masked;
   constexpr int kLast = (Vectors - 1) * kLanes;
   const size_t last = block.columns - size_t{kLast};
   const float* HWY_RESTRICT b = block.b;
@@ -105,13 +113,16 @@ HWY_NOINLINE void kernel(const Block& block) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
       const float* const from = b + v * kLanes;
-      b_of[v] = Masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
-      if (v * kLanes % kLine == 0) __builtin_prefetch(from + b_distance);  // once a line
+      b_of[v] =
+          How == Loads::masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
+      if (kPrefetchesB && v * kLanes % kLine == 0) __builtin_prefetch(from + b_distance);  // once a line
     }
-    __builtin_prefetch(b + b_distance + kLast + kLanes - 1);
+    if constexpr (kPrefetchesB) __builtin_prefetch(b + b_distance + kLast + kLanes - 1);
     b += block.b_stride;
-    __builtin_prefetch(prefetched, 0, 2);
-    prefetched += block.prefetch_step;
+    if constexpr (How != Loads::resident) {
+      __builtin_prefetch(prefetched, 0, 2);
+      prefetched += block.prefetch_step;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const float* const row = i < 5 ? a : i < 10 ? a5 : a10;
@@ -140,29 +151,47 @@ HWY_NOINLINE void kernel(const Block& block) {
 }
 
 using Kernel = void (*)(const Block&);
-template <int Vectors, bool Contiguous, bool Masked>
+template <int Vectors, bool Contiguous, Loads How>
 struct Kernels {
   template <size_t... I>
   explicit constexpr Kernels(std::index_sequence<I...>)
-      : of{kernel<static_cast<int>(I) + 1, Vectors, Contiguous, Masked>...} {}
+      : of{kernel<static_cast<int>(I) + 1, Vectors, Contiguous, How>...} {}
   Kernel of[max_rows(Vectors)];  // of[n - 1] computes n rows
 };
-template <int Vectors, bool Contiguous, bool Masked>
-constexpr Kernels<Vectors, Contiguous, Masked> kKernels{std::make_index_sequence<max_rows(Vectors)>{}};
+template <int Vectors, bool Contiguous, Loads How>
+constexpr Kernels<Vectors, Contiguous, How> kKernels{std::make_index_sequence<max_rows(Vectors)>{}};
 
 // kernels(v)[n - 1] computes n rows of v vectors.
-template <bool Contiguous, bool Masked>
+template <bool Contiguous, Loads How>
 const Kernel* kernels(int64_t vectors) {
   if constexpr (!Contiguous) {
-    if (vectors == 4) return kKernels<4, false, Masked>.of;
-    if (vectors == 3) return kKernels<3, false, Masked>.of;
+    if (vectors == 4) return kKernels<4, false, How>.of;
+    if (vectors == 3) return kKernels<3, false, How>.of;
   }
-  return vectors == 2 ? kKernels<2, Contiguous, Masked>.of : kKernels<1, Contiguous, Masked>.of;
+  return vectors == 2 ? kKernels<2, Contiguous, How>.of : kKernels<1, Contiguous, How>.of;
 }
 
-const Kernel* kernels(bool contiguous, bool masked, int64_t vectors) {
-  if (contiguous) return masked ? kernels<true, true>(vectors) : kernels<true, false>(vectors);
-  return masked ? kernels<false, true>(vectors) : kernels<false, false>(vectors);
+template <bool Contiguous>
+const Kernel* kernels(Loads how, int64_t vectors) {
+  if (how == Loads::masked) return kernels<Contiguous, Loads::masked>(vectors);
+  if constexpr (!kPrefetchesPacked) {
+    if (how == Loads::streamed) return kernels<Contiguous, Loads::streamed>(vectors);
+    if (how == Loads::resident) return kernels<Contiguous, Loads::resident>(vectors);
+  }
+  return kernels<Contiguous, Loads::prefetched>(vectors);
+}
+
+const Kernel* kernels(bool contiguous, Loads how, int64_t vectors) {
+  return contiguous ? kernels<true>(how, vectors) : kernels<false>(how, vectors);
+}
+
+Loads loads_of_packed(const Prefetch& prefetch) {
+  if (kPrefetchesPacked) return Loads::prefetched;
+  return prefetch.from != nullptr && prefetch.step == 0 ? Loads::resident : Loads::streamed;
+}
+// Of a B in rows with `width` columns left.
+Loads loads_of_rows(int64_t width) {
+  return width % kLanes != 0 ? Loads::masked : Loads::prefetched;
 }
 
 GemmShape shape() {
@@ -182,8 +211,8 @@ void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels pan
   for (int64_t j = 0, panel = 0; j < columns; j += kColumns, ++panel) {
     const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
     // A packed panel is whole in memory.
-    const Kernel* const kernel_of =
-        kernels(transposed, !packed && width % kLanes != 0, ceil_div(width, kLanes));
+    const Kernel* const kernel_of = kernels(
+        transposed, packed ? loads_of_packed(prefetch) : loads_of_rows(width), ceil_div(width, kLanes));
     const float* const b = panels.data + panel * panel_step;
     for (int64_t n = 0; n < blocks; ++n) {
       const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
@@ -211,7 +240,7 @@ void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c
       const int64_t j = g * vectors / groups * kLanes;
       const int64_t width = HWY_MIN((g + 1) * vectors / groups * kLanes, columns) - j;
       const int64_t in_vectors = ceil_div(width, kLanes);
-      const Kernel* const kernel_of = kernels(false, width % kLanes != 0, in_vectors);
+      const Kernel* const kernel_of = kernels(false, loads_of_rows(width), in_vectors);
       const int64_t blocks = ceil_div(together, max_rows(static_cast<int>(in_vectors)));
       for (int64_t n = 0; n < blocks; ++n) {
         const int64_t begin = top + n * together / blocks, end = top + (n + 1) * together / blocks;

@@ -13,6 +13,7 @@
 #include "algorithms/common/transpose.hpp"
 #include "algorithms/im2col_gemm/cpu/gemm.hpp"
 #include "algorithms/im2col_gemm/cpu/matrix_vector.hpp"
+#include "algorithms/im2col_gemm/cpu/panels.hpp"
 #include "algorithms/im2col_gemm/cpu/sgemm_schedule.hpp"
 
 namespace convscope::im2col_gemm {
@@ -21,28 +22,17 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 // A panel of B of this depth fills L1.
 constexpr int64_t kMaxDepth = 256;
-// Panels of B that are multiplied together, more where they are less deep. With few, C is written in short
-// pieces; with many, B leaves L1 and L2 before it is used. Narrow ones stay in L1 one at a time.
-constexpr int64_t kGroupPanels = 3;
+// Panels of B that are packed together, more where they are less deep. With few, C is written in short
+// pieces; with many, B leaves L1 and L2 before it is used.
+constexpr int64_t kWideGroup = 3;
+// Narrow ones are multiplied one at a time, which stays in L1, and packed in long pieces of B's rows.
+constexpr int64_t kNarrowGroup = 8;
 // Rows in a packed block of A: half of L2.
 constexpr int64_t kMaxRows = 504;
 // Of small images whose columns are one matrix: eight images of 7x7.
 constexpr int64_t kMaxColumnsTogether = 392;
 // Elements of a B whose rows are read in place together with those of A: half of L2.
 constexpr int64_t kMaxElementsByRows = 1 << 17;
-
-// Calls body(first, count, offset) for each stretch of [begin, end) within one image; `offset` is that of its
-// first pixel, in elements.
-template <typename Body>
-void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t image_step,
-                      const Body& body) {
-  if (image_pixels == 0) return body(begin, end - begin, begin);
-  while (begin < end) {
-    const int64_t image = begin / image_pixels, last = std::min(end, (image + 1) * image_pixels);
-    body(begin, last - begin, image * image_step + begin % image_pixels);
-    begin = last;
-  }
-}
 
 // One thread's share of a product.
 class Part {
@@ -52,13 +42,12 @@ class Part {
       : p_(product),
         c_transposed_(c_transposed),
         share_(share),
-        max_rows_(gemm_shape().rows_per_block),
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
     const int64_t floats = scratch_bytes / kFloat;
-    const bool has_room = floats >= scratch_floats(kGroupPanels, kMaxRows / 4);
-    const int64_t panels = has_room && !has_narrow_panels() ? kGroupPanels : 1;
+    const bool has_room = floats >= scratch_floats(group_panels(), kMaxRows / 4);
+    const int64_t panels = has_room ? group_panels() : 1;
     group_floats_ = panels * deep_panel();
     // To add to a transposed C is slow.
     const int64_t max_depth = c_transposed ? panels * kMaxDepth : kMaxDepth;
@@ -72,6 +61,7 @@ class Part {
     rows_ = (floats - scratch_floats(panels, 0)) / depth_;
   }
 
+  static int64_t group_panels() { return has_narrow_panels() ? kNarrowGroup : kWideGroup; }
   // Panels of B, rows of A, tiles of C.
   static int64_t scratch_floats(int64_t panels, int64_t rows) {
     return tile_floats() + panels * deep_panel() + rows * kMaxDepth;
@@ -95,11 +85,12 @@ class Part {
     for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
       for (int64_t i = rows.begin; i < rows.end; i += row_step) {
         const Block block{i, std::min(row_step, rows.end - i), k, std::min(depth_, share_.depth.end - k)};
-        if (!a_in_place_) pack_a(block, a);
+        if (!a_in_place_) pack_rows(p_.a, {i, i + block.rows}, {k, k + block.depth}, depth_pixels_, a);
         for (int64_t j = columns.begin; j < columns.end; j += panels_ * panel_) {
           const int64_t count = std::min(panels_ * panel_, columns.end - j);
-          if (!b_in_place_) pack_b(j, count, k, block.depth, b);
-          for (int64_t n = 0; n < blocks(block); ++n) multiply(block, n, a, b, j, count, tile);
+          if (!b_in_place_)
+            pack_columns(p_.b, {j, j + count}, {k, k + block.depth}, {column_pixels_, depth_pixels_}, b);
+          multiply_group(block, a, b, j, count, tile);
         }
       }
   }
@@ -120,16 +111,6 @@ class Part {
   struct Block {
     int64_t row, rows, k, depth;
   };
-  struct Rows {
-    int64_t begin, count;  // in the block
-  };
-  int64_t blocks(const Block& block) const { return ceil_div(block.rows, max_rows_); }
-  // Of register block `n`; they are dealt out evenly.
-  Rows rows_of(const Block& block, int64_t n) const {
-    const int64_t begin = n * block.rows / blocks(block);
-    return {begin, (n + 1) * block.rows / blocks(block) - begin};
-  }
-
   // Of the part of the depth that begins at `k`.
   GemmMode mode(int64_t k) const {
     return k > share_.depth.begin || p_.accumulate ? GemmMode::add : GemmMode::overwrite;
@@ -141,90 +122,39 @@ class Part {
   }
   static int64_t deep_panel() { return kMaxDepth * gemm_shape().columns_per_panel; }
 
-  // a[register block][depth][row]
-  void pack_a(const Block& block, float* a) const {
-    const int64_t count = blocks(block);
-    const auto packed = [&](const Rows& rows, int64_t d) {
-      return a + rows.begin * block.depth + d * rows.count;
-    };
-    if (p_.a.transposed) {
-      for (int64_t d = 0; d < block.depth; ++d)
-        for (int64_t n = 0; n < count; ++n) {
-          const Rows rows = rows_of(block, n);
-          copy_row(p_.a.data + (block.k + d) * p_.a.stride + block.row + rows.begin, rows.count,
-                   packed(rows, d));
-        }
-      return;
-    }
-    for (int64_t n = 0; n < count; ++n) {
-      const Rows rows = rows_of(block, n);
-      for_each_stretch(block.k, block.k + block.depth, depth_pixels_, p_.a.image_step,
-                       [&](int64_t first, int64_t length, int64_t offset) {
-                         transpose(p_.a.data + (block.row + rows.begin) * p_.a.stride + offset, p_.a.stride,
-                                   packed(rows, first - block.k), rows.count, rows.count, length);
-                       });
-    }
-  }
-
-  // Two copies of a fixed size, which may overlap, are faster than one of any.
-  static void copy_row(const float* from, int64_t count, float* to) {
-    constexpr int64_t kHalf = 8;
-    if (count < kHalf || count > 2 * kHalf) {
-      std::copy_n(from, count, to);
-      return;
-    }
-    std::memcpy(to, from, kHalf * kFloat);
-    std::memcpy(to + count - kHalf, from + count - kHalf, kHalf * kFloat);
-  }
-
-  // b[panel][depth][column]
-  void pack_b(int64_t j, int64_t columns, int64_t k, int64_t depth, float* b) const {
-    if (p_.b.transposed) {
-      for (int64_t c = 0; c < columns; c += panel_, b += depth * panel_)
-        for_each_stretch(k, k + depth, depth_pixels_, p_.b.image_step,
-                         [&](int64_t first, int64_t count, int64_t offset) {
-                           transpose(p_.b.data + (j + c) * p_.b.stride + offset, p_.b.stride,
-                                     b + (first - k) * panel_, panel_, std::min(panel_, columns - c), count);
-                         });
-      return;
-    }
-    for_each_stretch(j, j + columns, column_pixels_, p_.b.image_step,
-                     [&](int64_t first, int64_t count, int64_t offset) {
-                       copy_to_panels(p_.b.data + k * p_.b.stride + offset, count, first - j, depth, b);
-                     });
-  }
-
-  // `count` columns of B from column `at` of the group on.
-  void copy_to_panels(const float* from, int64_t count, int64_t at, int64_t depth, float* to) const {
-    for (const int64_t end = at + count; at < end;) {
-      const int64_t lane = at % panel_, width = std::min(panel_ - lane, end - at);
-      copy_rows(from, p_.b.stride, to + (at - lane) * depth + lane, panel_, depth, width);
-      from += width;
-      at += width;
-    }
-  }
-
   // What register block `n` prefetches: A for the next block where that is read in place for the first time,
-  // otherwise the next columns of B. Their rows are too far apart for the hardware prefetcher.
+  // otherwise the next columns of B, unless narrow panels of them are packed. Their rows are too far apart
+  // for the hardware prefetcher.
   Prefetch prefetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
     constexpr int64_t kLine = 16;
-    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < blocks(block)) {
-      const Rows rows = rows_of(block, n + 1);
+    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < row_blocks(block.rows)) {
+      const RowBlock rows = row_block(block.rows, n + 1);
       const int64_t last = block.row + rows.begin + rows.count - 1;
       return {p_.a.data + block.k * p_.a.stride + last, p_.a.stride};
     }
     const int64_t next = j + columns + n * panels_ * kLine;
-    if (p_.b.transposed || next >= std::min(j + 2 * columns, p_.columns)) return {p_.b.data, 0};
+    if (p_.b.transposed || (has_narrow_panels() && !b_in_place_) ||
+        next >= std::min(j + 2 * columns, p_.columns))
+      return {p_.b.data, 0};
     const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
     return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
             p_.b.stride};
   }
 
-  // Register block `n` of rows times a group of panels; `a` and `b` are what is packed.
+  // A block of rows times a group of panels; `a` and `b` are what is packed.
+  void multiply_group(const Block& block, const float* a, const float* b, int64_t j, int64_t columns,
+                      float* tile) const {
+    const int64_t together = has_narrow_panels() && !b_in_place_ ? panel_ : columns;
+    for (const int64_t end = j + columns; j < end; j += together, b += together * block.depth)
+      for (int64_t n = 0; n < row_blocks(block.rows); ++n)
+        multiply(block, n, a, b, j, std::min(together, end - j), tile);
+  }
+
+  // Register block `n` of rows times some panels.
   void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
                 float* tile) const {
     const GemmMode mode = this->mode(block.k);
-    const Rows rows = rows_of(block, n);
+    const RowBlock rows = row_block(block.rows, n);
     const int64_t i = block.row + rows.begin, depth = block.depth;
     const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
     const int64_t a_stride = a_in_place_ ? p_.a.stride : rows.count;
@@ -290,7 +220,7 @@ class Part {
   const bool c_transposed_;
   const Share share_;
   bool a_in_place_ = false, b_in_place_ = false;
-  const int64_t max_rows_, panel_;
+  const int64_t panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where that index runs over one matrix
   int64_t depth_ = 0, rows_ = 0;                // the largest of a block of A
   int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
@@ -336,7 +266,8 @@ class Packed final : public Gemm {
   int64_t max_columns_together() const override { return kMaxColumnsTogether; }
   int64_t scratch_bytes(int64_t cap) const override {
     const int64_t smallest = Part::scratch_floats(1, gemm_shape().rows_per_block) * kFloat;
-    return round_up(std::clamp(cap, smallest, Part::scratch_floats(kGroupPanels, kMaxRows) * kFloat), 64);
+    return round_up(std::clamp(cap, smallest, Part::scratch_floats(Part::group_panels(), kMaxRows) * kFloat),
+                    64);
   }
 
   void multiply(const MatrixProduct& asked, int max_threads, float* scratch,

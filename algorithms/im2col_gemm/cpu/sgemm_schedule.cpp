@@ -11,7 +11,9 @@ namespace convscope::im2col_gemm {
 namespace {
 
 // With so many rows of A, or fewer, packing narrow panels takes more time than it saves.
-constexpr int64_t kMaxRowsInPlace = 128;
+constexpr int64_t kMaxRowsInPlace = 64;
+// With a transposed A of so small a depth, or less, so does packing it: its lines stay in L1.
+constexpr int64_t kMaxDepthInPlace = 64;
 
 // Rows of B as the micro-kernel reads them.
 bool is_b_in_rows(const MatrixProduct& product) {
@@ -42,7 +44,8 @@ bool one_by_one(const MatrixProduct& product) {
 }
 
 bool a_in_place(const MatrixProduct& product) {
-  return (product.images == Images::together || one_by_one(product)) && product.a.transposed;
+  return (product.images == Images::together || one_by_one(product)) && product.a.transposed &&
+         (!has_narrow_panels() || product.depth <= kMaxDepthInPlace);
 }
 bool b_in_place(const MatrixProduct& product) {
   return is_b_in_rows(product) && (!has_narrow_panels() || product.rows <= kMaxRowsInPlace);
