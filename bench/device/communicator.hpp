@@ -35,8 +35,9 @@ class Communicator {
   virtual void all_reduce(std::span<float> values, Queue& queue) = 0;
   // All messages at once; each has its other end in an exchange() of that rank. None is empty.
   virtual void exchange(std::span<const Sent> sent, std::span<const Received> received, Queue& queue) = 0;
-  // Returns when the queue's work is done; never sleeps. Throws also where the library has noticed that
-  // another rank is lost. It may never notice: a watchdog is the caller's.
+  // Returns when the queue's work is done. It never sleeps, which would be in what is timed, but lets other
+  // threads have its core. Throws also where the library has noticed that another rank is lost. It may never
+  // notice: a watchdog is the caller's.
   virtual void wait(Queue& queue) = 0;
 };
 
@@ -49,6 +50,10 @@ std::string communication_defect();
 std::string communication_library();
 
 CommunicatorId make_communicator_id();
+
+// What the driver allows a GPU, which sets its pace as its model does: "power limit 700000 mW, max sm clock
+// 1980 MHz, max memory clock 2619 MHz", as far as the driver says. GPUs of one job are compared by it.
+std::string limits_of(const Device& device);
 
 // Waits until all ranks have called it. `device` is the calling thread's, and no other rank's.
 std::unique_ptr<Communicator> make_communicator(const CommunicatorId& id, int rank, int ranks,

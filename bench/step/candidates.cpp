@@ -194,7 +194,8 @@ StepCandidates::StepCandidates(TrainingStep& step, const Registry& registry, Dev
   for (size_t task = 0; task < tasks_.size(); ++task)
     if (step.tasks()[task].problem)
       check_task(step, task, device, queue, options);
-    else
+    else if (step.tasks()[task].kind !=
+             TaskKind::update)  // by its own gradients a rank would leave the others
       step.run(task, nullptr, nullptr, queue);
 }
 

@@ -57,9 +57,9 @@ class StoppedEarly : public std::runtime_error {
 // What may run each convolution of a step, checked, and the workspace that all of them share.
 class StepCandidates {
  public:
-  // Plans everything, then runs the step once, each convolution by all of its candidates. Those that are
-  // wrong, or take twice the fastest one's time, are left out; the others are sorted, the fastest first. The
-  // fastest with a separate epilogue stays in any case.
+  // Plans everything, then runs the step once but for its updates, each convolution by all of its candidates.
+  // Those that are wrong, or take twice the fastest one's time, are left out; the others are sorted, the
+  // fastest first. The fastest with a separate epilogue stays in any case.
   // Throws UsageError where a convolution has none, and StoppedEarly.
   StepCandidates(TrainingStep& step, const Registry& registry, Device& device, Queue& queue,
                  const CandidateOptions& options);

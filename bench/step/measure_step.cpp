@@ -47,6 +47,8 @@ class StepMeasurement {
             {one.id, one.plan->implementation(), one.workspace_bytes, one.relative_l2, {}, {}});
       times.left_out = candidates_[task].left_out;
       times_.tasks.push_back(std::move(times));
+      // The candidates' step was without its updates, whose first launch loads them.
+      if (step.tasks()[task].kind == TaskKind::update) step.run(task, nullptr, nullptr, *queue_);
     }
   }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "bench/parallel/fabric/while_others_wait.hpp"
+
 namespace convscope {
 namespace {
 
@@ -13,14 +15,15 @@ namespace {
 std::vector<float> choice_of_rank_0(TrainingStep& step, const Registry& registry, Device& device,
                                     Fabric& fabric, const CandidateOptions& options) {
   std::vector<float> choice(step.tasks().size(), 0);
-  if (fabric.rank() == 0) {
+  while_others_wait(fabric, [&](const auto& begin_part) {
     const auto queue = device.make_queue();
-    const StepCandidates candidates(step, registry, device, *queue, with_one(options));
+    const StepCandidates candidates(step, registry, device, *queue,
+                                    with_signs(with_one(options), begin_part));
     for (size_t task : convolutions(step)) {
       const auto found = std::ranges::find(options.algorithms, candidates[task].all.front().id);
       choice[task] = static_cast<float>(found - options.algorithms.begin());
     }
-  }
+  });
   const std::vector<float> all = gathered(fabric, choice);
   return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(choice.size())};
 }

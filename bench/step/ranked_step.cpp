@@ -15,6 +15,7 @@
 #include "bench/measure/statistics.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
 #include "bench/parallel/allreduce/summands.hpp"
+#include "bench/parallel/fabric/while_others_wait.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
 #include "bench/step/rank_choice.hpp"
 #include "bench/step/step_runner.hpp"
@@ -90,6 +91,14 @@ class RankedStep {
     settle(row, excess <= 0 && squares > 0 && is_same_overlapped);
   }
 
+  // Runs what no check has run, since the first launch of a kernel loads it. By gradients of 0, so that the
+  // ranks' weights stay the same.
+  void warm_up() {
+    step_.write_gradients(std::vector<float>(step_.gradients().size()));
+    average();
+    runner_.update();
+  }
+
   // The seconds of the longest compute or sum of this rank so far.
   double longest() const { return longest_; }
 
@@ -101,7 +110,8 @@ class RankedStep {
     int64_t disturbed = 0;
   };
   // A round: the step, its compute alone and its sum alone; of codes another sum, for what coding takes of
-  // it, since to ask a GPU's queue for that takes time.
+  // it, since to ask a GPU's queue for that takes time. The update of compute alone comes behind the sum: by
+  // their own gradients the ranks would come to have different weights.
   void measure_round(const StepCase& of, GradientSum& sum, Series& series) {
     const Overlap& overlap = of.overlap;
     const std::vector<LayerRange> together = summed_together(step_, overlap);
@@ -123,13 +133,10 @@ class RankedStep {
         series.disturbed));
     if (records_spans_) series.spans.push_back(runner_.take_spans());
     if (overlap.kind != OverlapKind::none) series.beside.push_back(largest_over_ranks(fabric_, beside));
-    series.compute.push_back(sums_.slowest(
-        [&] {
-          compute();
-          runner_.update();
-        },
-        series.disturbed));
+    const double computing = sums_.slowest([&] { compute(); }, series.disturbed);
     series.communication.push_back(sums_.slowest([&] { communicate(sum, together); }, series.disturbed));
+    average();
+    series.compute.push_back(computing + sums_.slowest([&] { runner_.update(); }, series.disturbed));
     if (of.compression == Compression::none) return;
     double coding = 0;
     sums_.slowest([&] { coding = seconds_of_coding(sum, together); }, series.disturbed);
@@ -320,8 +327,10 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
                          TrainingStep* whole, const RankedStepCalls& calls) {
   RankedStep ranked(step, registry, device, fabric, rank_sums, options, calls.records_spans);
   std::optional<StepRunner> alone;
-  if (whole != nullptr) alone.emplace(*whole, registry, device, with_one(options));
-  // Here the others wait until rank 0 has planned and checked that; from here on for sums and steps alone.
+  while_others_wait(fabric, [&](const auto& begin_part) {
+    if (whole != nullptr) alone.emplace(*whole, registry, device, with_signs(with_one(options), begin_part));
+  });
+  // From here on the others wait for sums and steps alone.
   const bool has_whole = largest_over_ranks(fabric, whole != nullptr ? 1 : 0) > 0;
   options.progress(std::string(kSummingGradients));
   const auto run_alone = [&] {
@@ -333,11 +342,10 @@ void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& d
   int64_t of_one_disturbed = 0;
   std::vector<RankedStep::Series> series(rows.size());
   const auto sums = verified_sums(ranked, rank_sums, step, fabric, rows);
-  if (calls.paced) {
-    const auto before = Clock::now();
-    run_alone();
-    calls.paced(largest_over_ranks(fabric, std::max(ranked.longest(), seconds_since(before))));
-  }
+  ranked.warm_up();
+  const auto before = Clock::now();
+  run_alone();
+  if (calls.paced) calls.paced(largest_over_ranks(fabric, std::max(ranked.longest(), seconds_since(before))));
   const auto fill_in_all = [&] {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].outcome != RowOutcome::good) continue;

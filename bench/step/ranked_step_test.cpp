@@ -10,6 +10,7 @@
 #include "bench/core/random.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
+#include "bench/parallel/allreduce/summands.hpp"
 #include "bench/parallel/allreduce/threads_communicator_test.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/step/gradient_sum.hpp"
@@ -56,6 +57,22 @@ TEST(RankedStep, RunsVerifiesAndTimesEveryReductionAlikeOnAllRanks) {
     EXPECT_GT(of_ranks.front()[2].codec_seconds, 0);
     EXPECT_LT(of_ranks.front()[2].busiest_bytes, of_ranks.front()[0].busiest_bytes);
   }
+}
+
+TEST(RankedStep, LeavesAllRanksWithTheSameWeights) {
+  run_ranks(2, [](Fabric& fabric) {
+    CpuDevice device;
+    const Registry registry = testing::step_registry();
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    const std::vector<float> before = step.read_parameters();
+    std::vector<StepRow> rows{row_of(Reduction::ring, 2), row_of(Reduction::striped, 2),
+                              row_of(Reduction::tree, 2, {OverlapKind::layer})};
+    rows[1].of.compression = Compression::one_bit;
+    measure_on_cpus(step, registry, device, fabric, rows);
+    const std::vector<float> after = step.read_parameters();
+    EXPECT_NE(after, before);
+    EXPECT_TRUE(same_on_all_ranks(fabric, hash_of_bits(after)));
+  });
 }
 
 class FaultyFabric final : public Fabric {

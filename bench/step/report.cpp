@@ -14,16 +14,15 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kDash = "-";
 // Other operations that take less of the step are summed up in a line.
 constexpr double kShownShare = 0.001;
 
 std::string ratio_text(const std::optional<double>& ratio) {
-  return ratio ? fmt::format("{:.3f}", *ratio) : kDash;
+  return ratio ? fmt::format("{:.3f}", *ratio) : "-";
 }
 
 std::string winner_alone_text(const TaskRow& row) {
-  if (row.winner_alone.empty()) return kDash;
+  if (row.winner_alone.empty()) return "-";
   if (row.winner_alone == row.algorithm) return "the same";
   return fmt::format("{} ({}{:.3f}x)", row.winner_alone,
                      row.is_regret_shown.value_or(false) ? "" : "not shown, ", *row.regret);
@@ -74,7 +73,7 @@ void print_others(std::ostream& out, std::span<const TaskRow> rows, const Look& 
     const double rate = row.bytes / seconds;
     const double ceiling = row.of.ceilings.copy_bytes;
     table.add({row.layer, row.task, milliseconds_text(seconds), percent_text(seconds / step),
-               fmt::format("{:.1f}", 1e-9 * rate), ceiling > 0 ? percent_text(rate / ceiling) : kDash});
+               fmt::format("{:.1f}", 1e-9 * rate), ceiling > 0 ? percent_text(rate / ceiling) : "-"});
   }
   print_heading(out, "What stands between them", "", look);
   print_left_out(out, table, look);

@@ -52,10 +52,9 @@ class TrainingStep {
   double loss() const;
   // Of all layers, one after the other: filter, bias, scales and shifts; what lies between them is 0. In the
   // device's memory, so that only a CPU's can be looked at here.
-  std::span<float> parameters() { return {parameters_.as<float>(), program_.parameters}; }
   std::span<float> gradients() { return {gradients_.as<float>(), program_.parameters}; }
   std::span<const float> gradients() const { return {gradients_.as<float>(), program_.parameters}; }
-  // The same as the host sees them, on any device.
+  // The same, and the parameters, as the host sees them, on any device.
   std::vector<float> read_parameters() const { return values_of(parameters_); }
   std::vector<float> read_gradients() const { return values_of(gradients_); }
   void write_parameters(std::span<const float> all) { parameters_.upload(all.data(), all.size_bytes()); }

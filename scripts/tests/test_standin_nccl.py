@@ -191,7 +191,7 @@ def test_two_ranks_with_one_gpu_are_refused(ranks, devices, device):
         assert f"ranks 0 and 1 have the same GPU, cuda:{devices - 1} of " in row["note"]
 
 
-def test_ranks_with_gpus_of_different_class_are_refused_and_each_is_named(ranks):
+def test_ranks_with_gpus_that_are_not_alike_are_refused_and_each_is_named(ranks):
     job = ranks()
     words = job.words(None, "--bytes", "4KiB")
     done = job.run(words, job.on_other_gpus(words, memory_bytes=80 << 30))
@@ -199,14 +199,44 @@ def test_ranks_with_gpus_of_different_class_are_refused_and_each_is_named(ranks)
     for row in job.rows():
         assert (row["outcome"], row["reason"], row["median_ms"]) == ("refused", "mixed_gpus", None)
         for said in (
-            "GPUs of 2 classes",
+            "GPUs of 2 sorts",
             "rank 0: NVIDIA H200, stand-in",
-            "132 multiprocessors, 141.0 GiB; class h200-",
+            "132 multiprocessors, 141.0 GiB; power limit 700000 mW, max sm clock 1980 MHz, ",
             "rank 1: NVIDIA H200, stand-in",
-            "132 multiprocessors, 80.0 GiB; class h200-",
+            "132 multiprocessors, 80.0 GiB; power limit 700000 mW, max sm clock 1980 MHz, ",
             "CUDA_VISIBLE_DEVICES",
         ):
             assert said in row["note"]
+
+
+def test_ranks_whose_gpus_differ_in_their_power_limit_are_refused_with_both_limits(ranks):
+    job = ranks()
+    held_down = {"nvml": {"power_limit_mw": [500_000]}}
+    done = job.run(job.words(None, "--bytes", "4KiB"), job.words(held_down, "--bytes", "4KiB"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    for row in job.rows():
+        assert row["reason"] == "mixed_gpus"
+        for limit in ("power limit 700000 mW", "power limit 500000 mW"):
+            assert limit in row["note"]
+
+
+def test_ranks_whose_gpus_differ_in_their_vbios_alone_are_alike(ranks):
+    job = ranks()
+    arguments = ("--bytes", "4KiB", "--reduce", "ring")
+    other_vbios = {"nvml": {"vbios": "96.00.74.00.02"}}
+    done = job.run(job.words(None, *arguments), job.words(other_vbios, *arguments))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [row["outcome"] for row in job.rows()] == ["good"]
+
+
+def test_samples_are_disturbed_where_the_gpu_of_one_rank_is_held_down(ranks):
+    job = ranks()
+    arguments = ("--bytes", "4KiB", "--reduce", "nccl")
+    hot = {"nvml": {"reasons": [0x40]}}
+    done = job.run(job.words(None, *arguments), job.words(hot, *arguments))
+    assert done.returncode == 0, done.stdout + done.stderr
+    [row] = job.rows()
+    assert row["disturbed"] == row["samples"] > 0
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,16 @@ def test_two_ranks_with_one_gpu_are_refused(ranks):
     assert {(row["outcome"], row["reason"]) for row in job.rows()} == {("refused", "gpu_shared")}
 
 
-def test_ranks_with_gpus_of_different_class_are_refused(ranks):
+def test_algorithms_are_chosen_by_times_that_have_no_gaps_of_the_host_in_them(ranks):
+    """Where the kernel that holds work back loses the device, the first candidate's time does."""
+    job = ranks()
+    words = job.on_other_gpus(job.words(None), faults=[{"kernel": "blocker_kernel", "at": 1, "error": 719}])
+    done = job.run(words, words)
+    assert done.returncode != 0
+    assert "cudaErrorLaunchFailure" in done.stderr
+
+
+def test_ranks_with_gpus_that_are_not_alike_are_refused(ranks):
     job = ranks()
     words = job.words(None)
     done = job.run(words, job.on_other_gpus(words, target="sm_80"))

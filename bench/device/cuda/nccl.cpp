@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "bench/device/communicator.hpp"
@@ -110,14 +111,17 @@ class NcclCommunicator final : public Communicator {
       if (state == cudaSuccess) return check_error();
       if (state != cudaErrorNotReady) cuda::check(state, "cudaStreamQuery");
       if (polls % kPollsBetweenChecks == 0) check_error();
+      std::this_thread::yield();  // threads of NCCL and other ranks may need the core
     }
   }
 
  private:
   // Where NCCL_COMM_BLOCKING=0 is set, calls return before they are done.
   void check(int result, const char* call) {
-    while (result == nccl::kInProgress)
+    while (result == nccl::kInProgress) {
+      std::this_thread::yield();
       if (ask_error_(comm_, &result) != nccl::kSuccess) break;
+    }
     end_where_bad(result, call);
   }
   void check_error() {

@@ -68,4 +68,10 @@ void DeviceValues::finish() {
   communicator_.wait(queue_);
 }
 
+bool DeviceValues::is_slowed() {
+  // Made before the first sample, when verifying has kept the GPU busy.
+  if (!watch_) watch_.emplace(device_, 0, 0);
+  return watch_->is_slowed();
+}
+
 }  // namespace convscope

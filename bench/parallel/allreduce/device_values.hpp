@@ -1,10 +1,12 @@
 // Sums in the memory of GPUs: by the library's own all-reduce, and by our reductions over its messages.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/communicator.hpp"
+#include "bench/measure/gpu_quiet_sampler.hpp"
 #include "bench/parallel/allreduce/rank_values.hpp"
 
 namespace convscope {
@@ -52,6 +54,7 @@ class DeviceValues final : public RankValues {
   bool is_intact() const override;
   void all_reduce(const ReductionRow& row) override;
   void finish() override;
+  bool is_slowed() override;
   // Launching the first and waiting for the last takes some ten microseconds, which the clock of the host
   // has in it.
   double shortest_sample() const override { return 5e-3; }
@@ -63,6 +66,7 @@ class DeviceValues final : public RankValues {
   Queue& queue_;
   std::vector<float> host_;
   Buffer values_, scratch_;
+  std::optional<GpuWatch> watch_;  // never waits by itself
 };
 
 }  // namespace convscope

@@ -25,13 +25,13 @@ constexpr std::chrono::seconds kFailureLimit{3};
 struct Report {
   std::optional<Refusal> refusal;
   std::string library, unit, name, id;  // `id`: "cuda:1 of node3"
-  std::string kind;                     // what GPUs of one class have in common, its name among it
+  std::string pace;                     // what GPUs that are alike have in common, the name among it
 };
 
 std::string text_of(const Report& report) {
   const auto& why = report.refusal;
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", why ? why->reason : "", report.library, report.unit,
-                     report.name, report.id, report.kind, why ? why->note : "");
+                     report.name, report.id, report.pace, why ? why->note : "");
 }
 
 Report report_from(const std::string& text) {
@@ -68,13 +68,16 @@ Report open_own(const WantedGpu& wanted, GpuRank& to) {
   }
   try {
     report.library = cuda::communication_library();
-    to.device = cuda::make_device({.device = index, .blocker = false});
+    // With its blocker: rank 0 chooses algorithms by their time on a queue, which gaps of the host are not to
+    // be in. What is timed over all ranks is timed by the host.
+    to.device = cuda::make_device({.device = index});
     to.queue = to.device->make_queue();
     const DeviceInfo info = to.device->info();
     report.name = info.name;
     report.unit = info.machine_unit;
-    report.kind = fmt::format("{} ({}, {} multiprocessors, {}; class {})", info.name, info.instructions,
-                              info.cores, bytes_text(info.memory_bytes), info.machine_class);
+    const std::string limits = cuda::limits_of(*to.device);
+    report.pace = fmt::format("{} ({}, {} multiprocessors, {}{}{})", info.name, info.instructions, info.cores,
+                              bytes_text(info.memory_bytes), limits.empty() ? "" : "; ", limits);
   } catch (const std::exception& error) {
     report.refusal = Refusal{"device_error", error.what()};
   }
@@ -85,19 +88,20 @@ bool is_same_gpu(const Report& one, const Report& other) {
   return one.unit.empty() ? one.id == other.id : one.unit == other.unit;
 }
 
-// Where the ranks' GPUs are of several classes: each with its ranks.
+// Where the ranks' GPUs are not alike: each sort with its ranks. Not by the class of machine, which is of one
+// VBIOS and driver, too.
 std::optional<Refusal> mixed_gpus(std::span<const Report> reports) {
   std::map<std::string, std::vector<size_t>> ranks_of;
-  for (size_t rank = 0; rank < reports.size(); ++rank) ranks_of[reports[rank].kind].push_back(rank);
+  for (size_t rank = 0; rank < reports.size(); ++rank) ranks_of[reports[rank].pace].push_back(rank);
   if (ranks_of.size() == 1) return std::nullopt;
   std::vector<std::string> found;
-  for (const auto& [kind, ranks] : ranks_of)
-    found.push_back(fmt::format("rank{} {}: {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), kind));
+  for (const auto& [pace, ranks] : ranks_of)
+    found.push_back(fmt::format("rank{} {}: {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "), pace));
   return Refusal{
       "mixed_gpus",
-      fmt::format("GPUs of {} classes, of which the slowest would set the pace of all: {}; start ranks on "
-                  "GPUs of one class, with CUDA_VISIBLE_DEVICES or other hosts (a class is also of one "
-                  "driver, clock, power limit and ECC setting)",
+      fmt::format("GPUs of {} sorts, of which the slowest would set the pace of all: {}; start ranks on "
+                  "GPUs that are alike, with CUDA_VISIBLE_DEVICES or other hosts, or give all the same "
+                  "power limit (VBIOS and driver may differ)",
                   ranks_of.size(), fmt::join(found, "; "))};
 }
 

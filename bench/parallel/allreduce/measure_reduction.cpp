@@ -101,7 +101,12 @@ class Candidate {
       for (int64_t i = 0; i < row_.iterations; ++i) values_.all_reduce(row_);
       values_.finish();
     };
-    return quiet_slowest_rank(fabric_, work, row_.disturbed) / static_cast<double>(row_.iterations);
+    const auto taken = [&] {
+      const bool was_slowed = values_.is_slowed();
+      const std::pair<double, bool> seconds_and_loss = slowest_rank_and_loss(fabric_, work);
+      return std::pair(seconds_and_loss.first, was_slowed || seconds_and_loss.second);
+    };
+    return quiet_slowest(fabric_, taken, row_.disturbed) / static_cast<double>(row_.iterations);
   }
 
   // Whether this series needs no more samples, as rank 0 decides for all.

@@ -15,8 +15,9 @@ namespace convscope {
 // Fills outcome, verification, time and bytes sent of rows that are all of this fabric and of the same
 // number of bytes: each is verified, then those that are right are timed in turns, a sample each. Afterwards
 // every rank's rows say the same. A sample is the time of the slowest rank from a barrier on, by the host's
-// clock, and the mean of as many all-reduces as take about a millisecond. All values are 0 while it is timed,
-// so that sums never overflow. `values` are this rank's; over `fabric` ranks agree, in host memory.
+// clock, and the mean of as many all-reduces as take about a millisecond; one that was disturbed on some rank
+// is taken once more. All values are 0 while it is timed, so that sums never overflow. `values` are this
+// rank's; over `fabric` ranks agree, in host memory.
 void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 

@@ -30,6 +30,9 @@ class RankValues {
   virtual void all_reduce(const ReductionRow& row) = 0;
   virtual void finish() {}
 
+  // Asked before each sample: whether what sums is slower than usual now, or used by other programs. What the
+  // rank's threads lose is seen without it.
+  virtual bool is_slowed() { return false; }
   // Seconds: all-reduces that take less are repeated within a sample, so that what surrounds them does not
   // count.
   virtual double shortest_sample() const { return 1e-3; }

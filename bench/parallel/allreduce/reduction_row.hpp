@@ -23,7 +23,7 @@ struct ReductionRow {
   std::string note;        // the sentence behind it
   Statistics time;         // seconds of the slowest rank; n is 0 without samples, as of a modelled row
   int64_t iterations = 0;  // that one sample is the mean of
-  int64_t disturbed = 0;   // samples that lost time to other programs on some rank, twice
+  int64_t disturbed = 0;   // samples that other programs or a slowed GPU disturbed on some rank, twice
   std::optional<double> busiest_bytes;  // sent by the busiest rank; null of a library's own
   // Verification; null where nothing was run.
   std::optional<bool> exact, identical_bits, repeatable;

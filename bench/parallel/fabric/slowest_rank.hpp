@@ -34,15 +34,22 @@ double quiet_slowest(Fabric& fabric, const Sample& sample, int64_t& disturbed) {
   }
 }
 
-// Of work on CPUs that never sleeps: a rank is disturbed where it lost more time than a sample may. Waiting
-// for the core at the barrier counts, because a rank that shares its core with another one reads its own
-// clock only when it has left the barrier. A rank that only waits is never disturbed.
+// slowest_rank(), and whether this rank's threads, which never sleep, lost more time than a sample may.
+// Waiting for the core at the barrier counts, because a rank that shares its core with another one reads its
+// own clock only when it has left the barrier.
+template <typename Work>
+std::pair<double, bool> slowest_rank_and_loss(Fabric& fabric, const Work& work) {
+  const ThreadReading before = read_threads();
+  const double seconds = slowest_rank(fabric, [&](Clock::time_point) { work(); });
+  return {seconds, lost_time(before, read_threads()).share() > kDisturbedShare};
+}
+
+// Of work on CPUs that never sleeps: a rank is disturbed where it lost time. One that only waits never is.
 template <typename Work>
 double quiet_slowest_rank(Fabric& fabric, const Work& work, int64_t& disturbed, bool works = true) {
   const auto sample = [&] {
-    const ThreadReading before = read_threads();
-    const double seconds = slowest_rank(fabric, [&](Clock::time_point) { work(); });
-    return std::pair(seconds, works && lost_time(before, read_threads()).share() > kDisturbedShare);
+    const std::pair<double, bool> taken = slowest_rank_and_loss(fabric, work);
+    return std::pair(taken.first, works && taken.second);
   };
   return quiet_slowest(fabric, sample, disturbed);
 }

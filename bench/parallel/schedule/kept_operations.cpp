@@ -41,7 +41,8 @@ KeptOperation operation_in(const Json& row) {
 }
 
 std::string file_of(const std::string& path) {
-  return std::filesystem::is_directory(path) ? path + "/operations.json" : path;
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown) ? path + "/operations.json" : path;
 }
 
 bool is_of(const KeptOperation& row, const DeviceInfo& device, int threads) {

@@ -62,6 +62,9 @@ std::string communication_library() {
 CommunicatorId make_communicator_id() {
   refuse();
 }
+std::string limits_of(const Device&) {
+  refuse();
+}
 std::unique_ptr<Communicator> make_communicator(const CommunicatorId&, int, int, Device&) {
   refuse();
 }
