@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 
+#include "bench/cli/inventory/list.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
 #include "bench/runner/config.hpp"
@@ -57,7 +58,7 @@ std::map<std::string, Words> values_of_flags(const Registry& registry) {
 
 // The words that may stand where no flag's value is expected, besides flags; elsewhere files may.
 Words arguments_of(const std::string& verb) {
-  if (verb == "list") return {"algorithms", "columns", "configs", "devices", "layers"};
+  if (verb == "list") return {kListings.begin(), kListings.end()};
   if (verb == "completion") return {"bash", "zsh"};
   if (verb == "run" || verb == "verify" || verb == "choose" || verb == "step" || verb == "operations")
     return config_names();

@@ -270,6 +270,21 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
   return json;
 }
 
+// The file that a config is named by. Throws UsageError where there is none, with the names that there are.
+std::string config_file(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  if (fs::exists(name, unknown) || name.find('/') != std::string::npos) return name;
+  const std::map<std::string, std::string> files = known_configs();
+  const auto file = files.find(fs::path(name).stem().string());
+  if (file != files.end()) return file->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, path] : files) known.push_back(known_name);
+  throw UsageError(fmt::format("{}: there is no such file, and no config of that name{}{}", name,
+                               known.empty() ? "" : "; there are " + comma_list(known),
+                               did_you_mean(name, known)));
+}
+
 }  // namespace
 
 std::map<DeviceKind, std::vector<int64_t>> default_batches() {
@@ -325,20 +340,6 @@ std::map<std::string, std::string> known_configs() {
           !is_schema(entry.path().string()))
         files.try_emplace(entry.path().stem().string(), entry.path().string());
   return files;
-}
-
-std::string config_file(const std::string& name) {
-  namespace fs = std::filesystem;
-  std::error_code unknown;
-  if (fs::exists(name, unknown) || name.find('/') != std::string::npos) return name;
-  const std::map<std::string, std::string> files = known_configs();
-  const auto file = files.find(fs::path(name).stem().string());
-  if (file != files.end()) return file->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, path] : files) known.push_back(known_name);
-  throw UsageError(fmt::format("{}: there is no such file, and no config of that name{}{}", name,
-                               known.empty() ? "" : "; there are " + comma_list(known),
-                               did_you_mean(name, known)));
 }
 
 Suite load_suite(const std::string& name) {

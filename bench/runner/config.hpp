@@ -116,15 +116,12 @@ bool is_schema(const std::string& file);
 // (build/../configs). Either may not be there.
 std::array<std::filesystem::path, 2> config_folders();
 
-// The file that a config is named by: the path itself, or where there is none and the name has no folder,
-// NAME.json in config_folders(). Throws UsageError where there is neither, with the names that there are.
-std::string config_file(const std::string& name);
-
 // The files in those folders, by their name: of two that have one the first.
 std::map<std::string, std::string> known_configs();
 
-// Reads and checks the config of that name. Throws UsageError that names the file, the place (line and column
-// for syntax, JSON pointer otherwise), what was found and what is allowed.
+// Reads and checks a config by its path or, where there is no such file and the name has no folder, NAME.json
+// in config_folders(). Throws UsageError that names the file, the place (line and column for syntax, JSON
+// pointer otherwise), what was found and what is allowed.
 Suite load_suite(const std::string& name);
 
 // The same from JSON already read; `file` is for messages.

@@ -312,6 +312,7 @@ TEST(Schema, NamesTheSameKeysAndValuesAsTheLoader) {
   EXPECT_EQ(keys_of(schema["properties"]), as_set(kSuiteKeys));
   EXPECT_EQ(keys_of(defs["layer"]["properties"]), as_set(kLayerKeys));
   EXPECT_EQ(keys_of(defs["entry"]["properties"]), as_set(kGraphKeys));
+  EXPECT_EQ(keys_of(defs["read"]["anyOf"][1]["properties"]), as_set(kReadKeys));
   EXPECT_EQ(keys_of(schema["properties"]["measuring"]["properties"]), as_set(kMeasuringKeys));
   const auto expect_names = [&](const std::string& definition, const auto& values) {
     std::set<std::string> names;
@@ -326,6 +327,7 @@ TEST(Schema, NamesTheSameKeysAndValuesAsTheLoader) {
   expect_names("pass", kPasses);
   expect_names("math", kMathModes);
   expect_names("layout", kLayouts);
+  expect_names("epilogue", kEpilogues);
   expect_names("cache", kCacheStates);
 }
 

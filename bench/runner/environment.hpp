@@ -28,9 +28,9 @@ struct BuildInfo {
 
 BuildInfo build_info();
 
-// {"program", "libraries", "system", "device", "gpu", "state"}: "device" is the CPU, "gpu" exists where a
-// GPU does. Library versions are those of this build and of the providers in `registry`. What cannot be read
-// is null.
+// {"program", "libraries", "system", "device", "gpu", "other_gpus", "state"}: "device" is the CPU, "gpu"
+// exists where a GPU does, "other_gpus" where several do. Library versions are those of this build and of the
+// providers in `registry`. What cannot be read is null.
 nlohmann::ordered_json describe_environment(const std::vector<DeviceInfo>& devices, const Registry& registry);
 
 // The time now as in 2026-01-31T12:34:56Z.

@@ -127,7 +127,7 @@ class Graph {
 
   void add(const Place& place) {
     const Layer& of = suite_.layers[place.layer];
-    GraphNode node{place.name, place.layer, {}, {}, {}, place.before, place.after, {}};
+    GraphNode node{place.name, place.layer, {}, {}, place.before, place.after, {}};
     connect(place, of, node);
     Output output{of.shape.out_channels, validate(of.shape) ? Extent2{} : of.shape.output(), of.batch};
     for (const LayerOperation& operation : node.after) {
@@ -150,7 +150,6 @@ class Graph {
       if (nodes_.empty() || of.first || outputs_.back() != wanted) return;
       node.reads = {nodes_.size() - 1};
       node.through.resize(1);
-      node.image = wanted.image;
       return;
     }
     const std::string what = read.empty() ? fmt::format("has {} before it", quoted(place.before))
@@ -170,7 +169,6 @@ class Graph {
     }
     for (const ReadOutput& output : read) node.through.push_back(output.through);
     Output given = concatenated(place, read, node.reads);
-    node.image = given.image;
     for (const LayerOperation& pool : place.before)
       given.image = pooled(place, fmt::format("has \"{}\" before it", to_text(pool)), pool, given.image);
     check_shape(place, "reads", read, place.before, given, "takes", wanted);

@@ -15,10 +15,9 @@ struct GraphNode {
   std::string name;  // a graph's entry; else the layer, with "#2" behind it for the second of a count
   size_t layer = 0;  // of the suite
   // The nodes whose outputs, one behind the other along channels, it reads; none where it reads the network's
-  // input. Their image is `image`; pools make the layer's input of it.
+  // input. The pools in `before` make the layer's input of them.
   std::vector<size_t> reads;
   std::vector<std::vector<LayerOperation>> through;  // of each of them, the pools that it is read through
-  Extent2 image;
   std::vector<LayerOperation> before;
   std::vector<LayerOperation> after;
   std::vector<size_t> added;  // a node for each addition in `after`, in their order

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -112,7 +113,8 @@ std::vector<std::vector<ResultRecord>> calibration_runs(const DeviceInfo& device
   std::vector<std::vector<ResultRecord>> runs;
   try {
     const std::string folder = resolution_folder(device, threads);
-    for (int run = 1; std::filesystem::exists(fmt::format("{}/{}/results.json", folder, run)); ++run)
+    std::error_code unknown;
+    for (int run = 1; std::filesystem::exists(fmt::format("{}/{}/results.json", folder, run), unknown); ++run)
       runs.push_back(read_results(fmt::format("{}/{}", folder, run)).records);
     if (std::ranges::any_of(runs, [](const auto& run) { return std::ranges::any_of(run, is_outdated); }))
       runs.clear();

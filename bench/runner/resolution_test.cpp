@@ -121,6 +121,8 @@ TEST_F(KeptResolution, ThatCannotBeReadCountsAsUnknown) {
   keep(folder);
   std::ofstream(folder + "/results.json") << "{";
   EXPECT_EQ(known_resolution(device_, 2), std::nullopt);
+  ::setenv("CONVSCOPE_CACHE", std::string(300, 'x').c_str(), 1);  // too long a name
+  EXPECT_EQ(known_resolution(device_, 2), std::nullopt);
 }
 
 TEST_F(KeptResolution, OfAnotherProtocolCountsAsUnknown) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/record/bound.hpp"
@@ -165,10 +166,9 @@ void SuiteRun::doubt_ceilings(const GroupTask& task) {
     most = std::max(most, percent_of_ceiling(record).value_or(0));
   observer_.warn(
       fmt::format("{} {}: a record is at {:.0f}% of the measured ceiling, measured again {} times: the "
-                  "ceilings of {} with {} "
-                  "threads are too low, and so is every bound",
+                  "ceilings of {} with {} are too low, and so is every bound",
                   task.group.common.layer, name(task.group.common.problem.pass), most, kCeilingsAgain,
-                  name(device), threads));
+                  name(device), counted(threads, "thread")));
 }
 
 // After a long run: what a machine can do may have been less when it began.

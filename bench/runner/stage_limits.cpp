@@ -11,7 +11,10 @@ namespace {
 constexpr double kMinShareOfArithmetic = 0.01, kMinShareOfBandwidth = 0.05;
 // Of the host, for filling, copying and comparing tensors; and for the sums in f64 that the CPU expects.
 constexpr double kHostSecondsPerByte = 2.5e-8, kReferenceFlops = 1e8;
-constexpr double kSeries = 5;  // full, inference, repeat, single, phases
+// Of a candidate: full, inference, repeat, single, phases. They share a time limit, and each may take two
+// more for the samples of an interval (bench/measure/statistics), each with a run: what began in time ends
+// behind it.
+constexpr double kSeries = 5, kLimitsBeyond = 2;
 constexpr double kCeilingsLimitSeconds = 60;
 
 struct Rates {
@@ -25,6 +28,11 @@ Rates rates_of(const DeviceInfo& device, int threads, const Ceilings& ceilings) 
   if (ceilings.fma_flops > 0) rates.flops = ceilings.fma_flops;
   if (ceilings.copy_bytes > 0) rates.bytes = ceilings.copy_bytes;
   return rates;
+}
+
+// What the protocol lets all samples of a candidate take.
+double granted_seconds(double time_limit, double run) {
+  return time_limit + kSeries * kLimitsBeyond * (time_limit + run);
 }
 
 // What the CPU computes in f64 where no GPU does: few outputs of many products are the worst.
@@ -51,8 +59,7 @@ StageLimits stage_limits(const GroupTask& task, const RunWork& work, const Devic
   const ConvProblem& problem = task.group.common.problem;
   const double time_limit = task.protocol.sampling.time_limit_seconds,
                set = task.protocol.sampling.stage_limit_seconds;
-  const double granted = (1 + 2 * kSeries) * time_limit;
-  if (set > 0) return {{set, set}, {set, set}, {set + time_limit, set + granted}};
+  if (set > 0) return {{set, set}, {set, set}, {set + time_limit, set + granted_seconds(time_limit, 0)}};
 
   const Rates rates = rates_of(device, task.group.common.threads, ceilings);
   const double run =
@@ -65,7 +72,7 @@ StageLimits stage_limits(const GroupTask& task, const RunWork& work, const Devic
   limits.verify.silence = 30 + 6 * run + kHostSecondsPerByte * tensors + reference_seconds(problem);
   limits.verify.whole = limits.verify.silence;
   limits.measure.silence = 20 + 2 * time_limit + 4 * run + kHostSecondsPerByte * copies;
-  limits.measure.whole = limits.measure.silence + granted + 10 * run;
+  limits.measure.whole = limits.measure.silence + granted_seconds(time_limit, run);
   return limits;
 }
 

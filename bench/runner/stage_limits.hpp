@@ -35,9 +35,9 @@ RunWork work_of(const ConvProblem& problem, DeviceKind device, const OperationCo
 //   plan: 60 s without a sign of life, and on a GPU 30 runs more, since libraries time what they choose from;
 //     ten times that in all;
 //   verify: 30 s, six runs, the host's filling and comparing at 40 MB/s, and the expected values;
-//   measure: a visit 20 s, twice the time limit, four runs and the filling of the tensors' copies; in all ten
-//     runs and what the protocol grants besides, which is one time limit and two more for each of five
-//     series.
+//   measure: a visit 20 s, twice the time limit, four runs and the filling of the tensors' copies; in all
+//     what the protocol grants besides, which is one time limit and, for each of five series, two more and
+//     two runs.
 // Under --stage-limit S: S for plan and verify; S and a time limit for a visit while measuring, S and what
 // the protocol grants for all of it.
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,

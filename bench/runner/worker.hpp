@@ -5,9 +5,10 @@
 // A task is {"kind": "group", "task": GroupTask, "ceilings": Ceilings} or {"kind": "ceilings", "device":
 // kind, "index": n, "threads": n}. An event is one line with "event": "begin" (algorithm, stage), "planned"
 // (algorithm, operations), "verified" (record, not timed yet), "record" (record), "benchmark" (report),
-// "ceilings" (ceilings), "alive" (nothing new, but not hung), "error" (what; usage), "device_lost" (what; the
-// candidates that have no record yet need a fresh process), and last "end": a worker that closes the pipe
-// without it died. An "error" before the first "begin" is no candidate's: the device could not be made.
+// "ceilings" (ceilings, beside), "alive" (nothing new, but not hung), "error" (what; usage), "device_lost"
+// (what; the candidates that have no record yet need a fresh process), and last "end": a worker that closes
+// the pipe without it died. An "error" before the first "begin" is no candidate's: the device could not be
+// made.
 #pragma once
 
 #include <sys/types.h>

@@ -7,7 +7,6 @@
 #include <iosfwd>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -95,10 +94,5 @@ std::string emulated_on(const PolicyResult& result);
 // Always called a policy emulation on the library of the records, never by the framework's name alone.
 void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const Look& look);
 nlohmann::ordered_json to_json(std::span<const PolicyScope> scopes);
-
-// What a framework's options alone give: the time of its default's step (without the first layer's
-// backward-data) over this policy's; its forward pass where it does no other. Nothing where either is
-// incomplete or the framework has no default here.
-std::optional<double> speed_up_over_default(const PolicyScope& scope, const PolicyResult& result);
 
 }  // namespace convscope

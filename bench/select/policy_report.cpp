@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ostream>
 
 #include "bench/core/counted.hpp"
@@ -35,6 +36,23 @@ std::string total_text(const PolicyResult& result, Part part) {
 
 bool has_records(const PolicyResult& result) {
   return total(result, Part::step).units > 0;
+}
+
+// What a framework's options alone give: the time of its default's step (without the first layer's
+// backward-data) over this policy's; its forward pass where it does no other. Nothing where either is
+// incomplete or the framework has no default here.
+std::optional<double> speed_up_over_default(const PolicyScope& scope, const PolicyResult& result) {
+  const Policy& policy = *result.policy;
+  if (policy.framework.empty()) return std::nullopt;
+  for (const PolicyResult& other : scope.results) {
+    if (other.policy->framework != policy.framework || !other.policy->is_default) continue;
+    const Part part = does_backward(policy) ? Part::step_without_first : Part::forward;
+    const PolicyTotal before = total(other, part);
+    const PolicyTotal after = total(result, part);
+    if (!before.is_complete() || !after.is_complete()) return std::nullopt;
+    return before.seconds / after.seconds;
+  }
+  return std::nullopt;
 }
 
 void add_policy(TextTable& table, const PolicyScope& scope, const PolicyResult& result) {
@@ -139,20 +157,6 @@ Json result_json(const PolicyScope& scope, const PolicyResult& result) {
 }
 
 }  // namespace
-
-std::optional<double> speed_up_over_default(const PolicyScope& scope, const PolicyResult& result) {
-  const Policy& policy = *result.policy;
-  if (policy.framework.empty()) return std::nullopt;
-  for (const PolicyResult& other : scope.results) {
-    if (other.policy->framework != policy.framework || !other.policy->is_default) continue;
-    const Part part = does_backward(policy) ? Part::step_without_first : Part::forward;
-    const PolicyTotal before = total(other, part);
-    const PolicyTotal after = total(result, part);
-    if (!before.is_complete() || !after.is_complete()) return std::nullopt;
-    return before.seconds / after.seconds;
-  }
-  return std::nullopt;
-}
 
 void print_policies(std::ostream& out, std::span<const PolicyScope> scopes, const Look& look) {
   if (scopes.empty()) {

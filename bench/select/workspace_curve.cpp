@@ -17,6 +17,29 @@ bool has_record(const Contest& contest, std::string_view algorithm) {
                      [&](const ResultRecord* record) { return record->key.algorithm == algorithm; });
 }
 
+// The record that says what `algorithm` does under the cap; its record is null where none does. A record of
+// this algorithm at this very cap decides alone, refused or not.
+CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap) {
+  CapRecord larger, smaller;
+  for (const Contest* contest : same_but_cap) {
+    const Cap measured = contest->key().workspace_cap;
+    const Entry* entry = contest->entry(algorithm);
+    if (measured == cap && has_record(*contest, algorithm))
+      return entry == nullptr ? CapRecord{} : CapRecord{entry->record, Evidence::at_cap};
+    if (entry == nullptr || entry->record->workspace_bytes > bytes_of(cap)) continue;
+    // Of several caps the nearest counts.
+    const bool is_larger = bytes_of(measured) > bytes_of(cap);
+    CapRecord& best = is_larger ? larger : smaller;
+    const auto distance_is_less = [&](const ResultRecord* than) {
+      const int64_t old = bytes_of(than->key.workspace_cap);
+      return is_larger ? bytes_of(measured) < old : bytes_of(measured) > old;
+    };
+    if (best.record == nullptr || distance_is_less(best.record))
+      best = {entry->record, is_larger ? Evidence::at_larger_cap : Evidence::at_smaller_cap};
+  }
+  return larger.record != nullptr ? larger : smaller;
+}
+
 std::optional<size_t> knee_of(const std::vector<CurvePoint>& points) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const CurvePoint& point : points)
@@ -40,27 +63,6 @@ std::set<std::string> ranked_algorithms(std::span<const Contest* const> group) {
   for (const Contest* contest : group)
     for (const Entry& entry : contest->ranked) ids.insert(entry.record->key.algorithm);
   return ids;
-}
-
-CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap) {
-  CapRecord larger, smaller;
-  for (const Contest* contest : same_but_cap) {
-    const Cap measured = contest->key().workspace_cap;
-    const Entry* entry = contest->entry(algorithm);
-    if (measured == cap && has_record(*contest, algorithm))
-      return entry == nullptr ? CapRecord{} : CapRecord{entry->record, Evidence::at_cap};
-    if (entry == nullptr || entry->record->workspace_bytes > bytes_of(cap)) continue;
-    // Of several caps the nearest counts.
-    const bool is_larger = bytes_of(measured) > bytes_of(cap);
-    CapRecord& best = is_larger ? larger : smaller;
-    const auto distance_is_less = [&](const ResultRecord* than) {
-      const int64_t old = bytes_of(than->key.workspace_cap);
-      return is_larger ? bytes_of(measured) < old : bytes_of(measured) > old;
-    };
-    if (best.record == nullptr || distance_is_less(best.record))
-      best = {entry->record, is_larger ? Evidence::at_larger_cap : Evidence::at_smaller_cap};
-  }
-  return larger.record != nullptr ? larger : smaller;
 }
 
 CapRecord winner_at_cap(std::span<const Contest* const> same_but_cap, const std::set<std::string>& ids,

@@ -48,12 +48,8 @@ struct WorkspaceCurve {
 };
 inline constexpr double kKneeSlack = 0.05;
 
-// The record that says what `algorithm` does under the cap; its record is null where none does.
-// `same_but_cap` are contests that differ in their cap only. A record of this algorithm at this very cap
-// decides alone, refused or not.
-CapRecord record_at_cap(std::span<const Contest* const> same_but_cap, std::string_view algorithm, Cap cap);
-
-// The ids that have a rank in one of the contests, and which of `ids` wins under the cap.
+// The ids that have a rank in one of the contests, and which of `ids` wins under the cap; of contests that
+// differ in their cap only. A record of an algorithm at this very cap decides alone for it, refused or not.
 std::set<std::string> ranked_algorithms(std::span<const Contest* const> group);
 CapRecord winner_at_cap(std::span<const Contest* const> same_but_cap, const std::set<std::string>& ids,
                         Cap cap);

@@ -114,7 +114,7 @@ void list(std::ostream& out, const ListOptions& options, const Registry& registr
   } else if (options.what == "columns") {
     list_columns(out, options, look);
   } else {
-    const std::vector<std::string> known{"algorithms", "configs", "devices", "layers", "columns"};
+    const std::vector<std::string> known(kListings.begin(), kListings.end());
     throw UsageError(fmt::format("list: found \"{}\"; allowed are {}{}", options.what, comma_list(known),
                                  did_you_mean(options.what, known)));
   }

@@ -2,10 +2,12 @@
 // configs ask for. Nothing is measured here (that is `info`).
 #pragma once
 
+#include <array>
 #include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
@@ -26,8 +28,12 @@ struct AlgorithmFilter {
   bool here = false;                     // those that can be timed here, or on `device`
 };
 
+// What can be listed, as `list` and a shell that completes its words name it.
+inline constexpr std::array<std::string_view, 5> kListings{"algorithms", "configs", "devices", "layers",
+                                                           "columns"};
+
 struct ListOptions {
-  std::string what = {};      // the first argument: algorithms, configs, devices, layers or columns
+  std::string what = {};      // the first argument: one of kListings
   std::string argument = {};  // the second one: a config for layers, a pattern for algorithms
   AlgorithmFilter filter = {};
   bool json = false;      // --json: one JSON document and nothing else

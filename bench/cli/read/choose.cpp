@@ -90,6 +90,8 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
     planned_groups.push_back({key, here.device->info(),
                               predict(key.problem, planned(group, registry, *here.device), here.ceilings)});
   }
+  if (planned_groups.empty())
+    throw UsageError("choose: found only the emulator; allowed are devices that have times, as cpu and cuda");
   return planned_groups;
 }
 

@@ -55,6 +55,14 @@ std::vector<std::string> policy_folders() {
   return folders;
 }
 
+// The nearest of them that is there; empty where none is.
+std::string policy_folder() {
+  std::error_code unknown;
+  for (const std::string& folder : policy_folders())
+    if (fs::is_directory(folder, unknown)) return folder;
+  return "";
+}
+
 std::vector<std::string> known_policies() {
   std::set<std::string> names;
   std::error_code unknown;
@@ -149,13 +157,6 @@ Policy policy_from_json(const nlohmann::json& json, const std::string& file) {
   if (const auto value = top.find("take")) policy.take = value->one_of(kTakes);
   read_algorithms(top.at("algorithms"), policy);
   return policy;
-}
-
-std::string policy_folder() {
-  std::error_code unknown;
-  for (const std::string& folder : policy_folders())
-    if (fs::is_directory(folder, unknown)) return folder;
-  return "";
 }
 
 std::string policy_file(const std::string& name) {

@@ -22,11 +22,8 @@ inline constexpr std::array<std::string_view, 13> kPolicyKeys{
 Policy policy_from_json(const nlohmann::json& json, const std::string& file);
 Policy load_policy(const std::string& path);
 
-// The folder `policies` of the nearest of config_folders() that has one; empty where none has.
-std::string policy_folder();
-
-// The file of a policy: the path itself, or NAME.json in the nearest folder `policies` that has it; empty
-// where there is neither.
+// The file of a policy: the path itself, or NAME.json in the nearest folder `policies` of config_folders()
+// that has it; empty where there is neither.
 std::string policy_file(const std::string& name);
 
 // Files, names of policies, and folders whose *.json (schema.json aside) are taken in the order of their

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "bench/cli/test_program.hpp"
 #include "bench/core/error_of_test.hpp"
@@ -49,6 +50,13 @@ TEST(PolicyFile, ReadsEveryField) {
   EXPECT_EQ(policy.take, Take::fastest);
   EXPECT_THAT(policy.algorithms.at(Pass::backward_filter), ElementsAre("b", "c"));
   EXPECT_FALSE(policy.algorithms.contains(Pass::backward_data));
+}
+
+TEST(PolicyFile, HasTheKeysOfTheSchema) {
+  const auto schema = read_json_file(kFolder + "/schema.json");
+  std::set<std::string> keys;
+  for (const auto& [key, value] : schema["properties"].items()) keys.insert(key);
+  EXPECT_EQ(keys, std::set<std::string>(kPolicyKeys.begin(), kPolicyKeys.end()));
 }
 
 TEST(PolicyFile, WithoutACapHasNone) {

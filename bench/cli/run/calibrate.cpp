@@ -24,6 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// After so many days a machine's neighbours, kernel or memory may be others.
+constexpr int kKeptDays = 30;
+// A machine that was busy may soon be quiet.
+constexpr int kKeptHoursIfWide = 1;
 constexpr int kBusy = 1;
 constexpr int64_t kSamplesOfASeries = 60;
 constexpr int64_t kBatch = 16;

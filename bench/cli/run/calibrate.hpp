@@ -18,11 +18,6 @@ struct CalibrateOptions {
 // Every two of them are a pair of runs.
 inline constexpr int kRuns = 3;
 
-// After so many days a machine's neighbours, kernel or memory may be others.
-inline constexpr int kKeptDays = 30;
-// A machine that was busy may soon be quiet.
-inline constexpr int kKeptHoursIfWide = 1;
-
 void add_flags(CLI::App& verb, CalibrateOptions& options);
 
 // What is measured in each run: forward, no series ends before its time or its 60 samples. On the devices and

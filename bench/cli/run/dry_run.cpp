@@ -19,7 +19,7 @@
 namespace convscope {
 namespace {
 
-using DeviceThreads = std::pair<DeviceId, int>;  // device and threads
+using DeviceThreads = std::pair<DeviceId, int>;
 
 struct Workplace {
   DeviceInfo info;

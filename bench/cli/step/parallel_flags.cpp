@@ -80,6 +80,13 @@ std::vector<int64_t> all_series(std::string_view flag, const std::vector<std::st
   return all;
 }
 
+// The links that were given: --node-link is --link where it is left out. Nothing where neither is.
+std::optional<Links> read_links(const ParallelOptions& options) {
+  if (options.link.empty()) return std::nullopt;
+  const Link between = read_link("--link", options.link);
+  return Links{options.node_link.empty() ? between : read_link("--node-link", options.node_link), between};
+}
+
 }  // namespace
 
 std::vector<int> read_counts(std::string_view flag, const std::vector<std::string>& texts) {
@@ -118,12 +125,6 @@ double read_rate(std::string_view flag, std::string_view text) {
   const auto value = rate(text);
   if (!value) refuse(flag, text, kRateForms);
   return *value;
-}
-
-std::optional<Links> read_links(const ParallelOptions& options) {
-  if (options.link.empty()) return std::nullopt;
-  const Link between = read_link("--link", options.link);
-  return Links{options.node_link.empty() ? between : read_link("--node-link", options.node_link), between};
 }
 
 bool names_network(const ParallelOptions& options) {

@@ -41,9 +41,6 @@ Link read_link(std::string_view flag, std::string_view text);
 // "2GB/s" in bytes a second.
 double read_rate(std::string_view flag, std::string_view text);
 
-// The links that were given: --node-link is --link where it is left out. Nothing where neither is.
-std::optional<Links> read_links(const ParallelOptions& options);
-
 // What modelled rows take the times of their reductions from: the closed form of --link, or SimGrid where
 // --fabric simgrid or --platform asks for it. Throws UsageError where flags are missing or contradict each
 // other, and where the platform file cannot be read.

@@ -6,8 +6,10 @@
 
 #include "bench/cli/read/policies.hpp"
 #include "bench/cli/step/step.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
-#include "bench/ranking/ranking.hpp"
+#include "bench/ranking/contest.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/select/cost_model.hpp"
@@ -21,68 +23,94 @@ std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_vie
                                        : std::optional(static_cast<size_t>(found - candidates.all.begin()));
 }
 
+// A class of machine, or one unit of it: a process that is bound to some of its cores is of another class.
+bool is_same_machine(const DeviceInfo& a, const DeviceInfo& b) {
+  if (!a.machine_unit.empty() && a.machine_unit == b.machine_unit) return true;
+  return a.machine_class.empty() || b.machine_class.empty() ? a.name == b.name
+                                                            : a.machine_class == b.machine_class;
+}
+
 // Where results were measured that a step can choose by.
 struct Place {
-  explicit Place(const StepRun& run) : device(run.device.id()), threads(run.threads) {}
-  bool is_of(const CaseKey& key) const { return key.device_id() == device && key.threads == threads; }
-  std::string text() const {  // "with 2 threads", "on cuda:1"
-    return device.kind == DeviceKind::cpu ? fmt::format("with {} threads", threads)
-                                          : fmt::format("on {}", name(device));
+  explicit Place(const StepRun& run) : device(run.device), threads(run.threads) {}
+  bool is_of(const ResultRecord& record) const {
+    return record.key.device_id() == device.id() && record.key.threads == threads &&
+           is_same_machine(record.device, device);
+  }
+  std::string text() const {  // "with 2 threads on AMD EPYC (amd-f25m17s1-0a1b2c3d)"
+    CaseKey key;
+    key.device = device.kind;
+    key.device_index = device.index;
+    const std::string on = "on " + device_text(key, device);
+    return device.kind == DeviceKind::cpu ? fmt::format("with {} {}", counted(threads, "thread"), on) : on;
   }
   std::string flags() const {
     return device.kind == DeviceKind::cpu ? fmt::format("--threads {}", threads)
-                                          : fmt::format("--device {}", name(device));
+                                          : fmt::format("--device {}", name(device.id()));
   }
 
-  DeviceId device;
+  DeviceInfo device;
   int threads;
 };
 
 std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, const Place& place) {
-  return fmt::format(
-      "measure the layers: {} run {} --batch {} {}{} --out DIR", program_at_hand(),
-      shell_word(options.config), problem.batch, place.flags(),
-      problem.epilogue == Epilogue::none ? "" : fmt::format(" --epilogue none,{}", name(problem.epilogue)));
+  std::string text = fmt::format("measure the layers: {} run {} --batch {} {}", program_at_hand(),
+                                 shell_word(options.config), problem.batch, place.flags());
+  if (problem.epilogue != Epilogue::none) text += fmt::format(" --epilogue none,{}", name(problem.epilogue));
+  if (options.workspace_cap != StepOptions().workspace_cap)
+    text += " --workspace-cap " + byte_limit_text(options.workspace_cap);
+  return text + " --out DIR";
 }
 
-// What the policy takes of given results at this batch, measured there.
-Chooser by_policy(const StepOptions& options, const std::string& policy_path, const Place& place) {
-  const auto policies = std::make_shared<const std::vector<Policy>>(load_policies({policy_path}));
-  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
-  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
-  // The contests point into the file's records, and the scopes into both.
-  const auto scopes =
-      std::make_shared<const std::vector<PolicyScope>>(apply(*policies, *all, first_layers(file->config)));
-  return [policies, file, all, scopes, place, &options](
-             const ConvProblem& problem, const TaskCandidates& candidates) -> std::optional<size_t> {
-    for (const PolicyScope& scope : *scopes)
-      for (const PolicyUnit& unit : scope.results.front().units) {
-        const ResultRecord* const record = unit.chosen.record;
-        if (record == nullptr || !place.is_of(record->key) || record->key.problem != problem) continue;
-        if (const auto index = index_of(candidates, record->key.algorithm)) return index;
-      }
-    throw UsageError(
-        fmt::format("--choose {}: the policy takes no record of {} {} that this step can run; {}",
-                    options.choose, to_line(problem), place.text(), how_to_measure(options, problem, place)));
-  };
-}
+// Records that are taken of --rows, and all of those, which they point into.
+struct Taken {
+  explicit Taken(const StepOptions& options) : file(read_all_results(options.rows)) {}
+  ResultFile file;
+  std::vector<const ResultRecord*> records;
+};
 
-// The winners of given results at this batch, measured there, in FP32 and nchw.
-Chooser best_of_records(const StepOptions& options, const Place& place) {
-  const auto file = std::make_shared<const ResultFile>(read_all_results(options.rows));
-  const auto all = std::make_shared<const std::vector<Contest>>(contests(file->records));
-  // The contests point into the file's records.
-  return [file, all, place, &options](const ConvProblem& problem,
-                                      const TaskCandidates& candidates) -> std::optional<size_t> {
-    for (const Contest& contest : *all) {
-      const CaseKey& key = contest.key();
-      if (!place.is_of(key) || key.problem != problem) continue;
-      if (const ResultRecord* winner = contest.winner())
-        if (const auto index = index_of(candidates, winner->key.algorithm)) return index;
+// The first of them that is of the problem, at this batch, measured at the place, and that the step can run.
+// `none` and `under` say before and behind the problem what is missing where there is none.
+Chooser first_taken(const std::shared_ptr<const Taken>& taken, const StepOptions& options, const Place& place,
+                    const std::string& none, const std::string& under) {
+  return [=, &options](const ConvProblem& problem,
+                       const TaskCandidates& candidates) -> std::optional<size_t> {
+    const ResultRecord* first = nullptr;
+    for (const ResultRecord* record : taken->records) {
+      const CaseKey& key = record->key;
+      if (key.problem != problem || !place.is_of(*record) || !index_of(candidates, key.algorithm)) continue;
+      if (first == nullptr) first = record;
+      if (key.cache != first->key.cache)
+        throw UsageError(fmt::format("--rows: the results have {} with caches {} and {}; give those of one",
+                                     to_line(problem), name(first->key.cache), name(key.cache)));
     }
-    throw UsageError(fmt::format("--rows: no winner of {} {} that this step can run; {}", to_line(problem),
-                                 place.text(), how_to_measure(options, problem, place)));
+    if (first == nullptr)
+      throw UsageError(fmt::format("{} of {} {}{} that this step can run; {}", none, to_line(problem), under,
+                                   place.text(), how_to_measure(options, problem, place)));
+    return index_of(candidates, first->key.algorithm);
   };
+}
+
+// What the policy takes of given results, under its own workspace cap.
+Chooser by_policy(const StepOptions& options, const std::string& policy_path, const Place& place) {
+  const std::vector<Policy> policies = load_policies({policy_path});
+  const auto taken = std::make_shared<Taken>(options);
+  const std::vector<Contest> all = contests(taken->file.records);
+  for (const PolicyScope& scope : apply(policies, all, first_layers(taken->file.config)))
+    for (const PolicyUnit& unit : scope.results.front().units)
+      if (unit.chosen.record != nullptr) taken->records.push_back(unit.chosen.record);
+  return first_taken(taken, options, place,
+                     fmt::format("--choose {}: the policy takes no record", options.choose), "");
+}
+
+// The winners of given results, in FP32 and nchw, under the step's workspace cap.
+Chooser best_of_records(const StepOptions& options, const StepRun& run) {
+  const auto taken = std::make_shared<Taken>(options);
+  for (const Contest& contest : contests(taken->file.records))
+    if (contest.winner() != nullptr && contest.key().workspace_cap == run.workspace_cap)
+      taken->records.push_back(contest.winner());
+  return first_taken(taken, options, Place(run), "--rows: no winner",
+                     fmt::format("under --workspace-cap {} ", byte_limit_text(run.workspace_cap)));
 }
 
 // The cost model's, of those that say what they do.
@@ -114,11 +142,9 @@ Chooser first_of(const std::vector<std::string>& patterns, const Registry& regis
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
-  for (size_t comma = 0; comma != std::string_view::npos; text.remove_prefix(comma + 1)) {
-    comma = text.find(',');
+  for (size_t comma; (comma = text.find(',')) != std::string_view::npos; text.remove_prefix(comma + 1))
     parts.emplace_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) break;
-  }
+  parts.emplace_back(text);
   return parts;
 }
 
@@ -137,7 +163,7 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 
 Chooser chooser_of(const StepOptions& options, const Program& program, const StepRun& run) {
   if (run.choose == kTuned) return {};
-  if (run.choose == kBest) return best_of_records(options, Place(run));
+  if (run.choose == kBest) return best_of_records(options, run);
   if (run.choose == kModel) return by_model(program.registry, run.ceilings);
   if (const std::string file = policy_file(run.choose); !file.empty())
     return by_policy(options, file, Place(run));

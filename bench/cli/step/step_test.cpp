@@ -100,6 +100,38 @@ TEST_F(MeasuredStep, TakesTheWinnersOfGivenRows) {
   EXPECT_EQ(convolutions, 5U);
 }
 
+TEST_F(MeasuredStep, TakesNoRowsOfAnotherMachineOrCapNorOfTwoCacheStates) {
+  const std::string rows = measured_rows(), other = folder_ + "/other", policy = folder_ + "/fixed.json";
+  std::ofstream(policy)
+      << R"({"name": "fixed", "source": "s", "library": "l", "algorithms": {"forward": ["same"],
+      "backward_data": ["same"], "backward_filter": ["same"]}})";
+  const auto refusal = [&](const std::string& choose, const std::string& paths, const std::string& cap) {
+    return testing::error_of([&] {
+      printed({"--batch", "2", "--choose", choose, "--rows", paths, "--workspace-cap", cap});
+    });
+  };
+  EXPECT_EQ(refusal("best", rows, "256MiB"), "");
+  EXPECT_THAT(refusal("best", rows, "1MiB"),
+              ::testing::AllOf(HasSubstr("--rows: no winner of forward fp32 nchw n=2 c=2 hw=7x6"),
+                               HasSubstr(" under --workspace-cap 1MiB with 1 thread on "),
+                               HasSubstr(" --threads 1 --workspace-cap 1MiB --out DIR")));
+  EXPECT_EQ(refusal(policy, rows, "1MiB"), "") << "a policy has a cap of its own";
+
+  ResultFile file = read_results(rows);
+  for (ResultRecord& record : file.records) record.key.cache = CacheState::hot;
+  write_results(other, file);
+  EXPECT_EQ(refusal("best", other, "256MiB"), "");
+  for (const std::string& choose : {std::string("best"), policy})
+    EXPECT_THAT(refusal(choose, rows + "," + other, "256MiB"), HasSubstr("with caches cold and hot; give"));
+
+  for (ResultRecord& record : file.records)
+    record.device.machine_class = record.device.machine_unit = "another";
+  write_results(other, file);
+  EXPECT_THAT(refusal("best", other, "256MiB"), HasSubstr("--rows: no winner of"));
+  EXPECT_THAT(refusal(policy, other, "256MiB"), HasSubstr("the policy takes no record of"));
+  EXPECT_EQ(refusal("best", other + "," + rows, "256MiB"), "");
+}
+
 TEST_F(MeasuredStep, TakesWhatAPolicyTakesOfGivenRows) {
   const std::string rows = measured_rows(), policy = folder_ + "/fixed.json";
   std::ofstream(policy) << R"({"name": "fixed", "title": "t", "framework": "f", "source": "s", "library": "l",
