@@ -78,6 +78,10 @@ def main(argv: list) -> int:
             return 2
         except BrokenPipeError:  # the reader of a pipe has seen enough
             return 0
+        except OSError as fault:  # a full disk, a folder that is a file
+            place = f"{fault.filename}: " if fault.filename else ""
+            print(f"convscope-report: {place}{fault.strerror or fault}", file=sys.stderr)
+            return 2
 
 
 def run_verb(argv: list) -> int:

@@ -27,7 +27,7 @@ from scipy.stats import t as student
 
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
-from convscope_report.results import CANDIDATE, Results, dictionaries
+from convscope_report.results import CANDIDATE, Results, as_text, dictionaries
 from convscope_report.steadied import steadied
 
 CONFIDENCE = 0.99
@@ -355,7 +355,7 @@ def differ(a, b) -> bool:
 
 def shown(value) -> str:
     """Return a value for a remark."""
-    return "none" if value is None else str(value)
+    return "none" if value is None else as_text(value)
 
 
 def geometric_mean(found: list) -> float | None:

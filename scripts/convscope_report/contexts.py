@@ -56,17 +56,23 @@ def pass_contexts(records, varying=()):
             yield title, circumstances, name, part[part["pass"] == name]
 
 
-def right_contexts(results, varying=()):
-    """Yield (title, circumstances, right records, all records) of each set of circumstances and each pass.
-
-    The title ends with the pass. Raises ReportError where no record was measured and is right.
-    """
+def right_records(results):
+    """Return the ranked records; raises ReportError where no record was measured and is right."""
     right = results.ranked()
     if right.empty:
         raise ReportError(
             "none of the records was measured and is right, so there is nothing to compare; "
             "`convscope run` measures, `verify` and an emulator do not"
         )
+    return right
+
+
+def right_contexts(results, varying=()):
+    """Yield (title, circumstances, right records, all records) of each set of circumstances and each pass.
+
+    The title ends with the pass. Raises ReportError where no record was measured and is right.
+    """
+    right = right_records(results)
     for title, circumstances, name, everything in pass_contexts(results.records, varying):
         part = right.loc[right.index.intersection(everything.index)]
         if not part.empty:
@@ -181,6 +187,12 @@ def counts_of(records) -> dict:
     """Return how often the network has each layer, in the order of the records."""
     first = records.drop_duplicates("layer")
     return dict(zip(first["layer"], first["count"].astype(int), strict=True))
+
+
+def layers_left_out(counts: dict, everything) -> list:
+    """One sentence that names the layers of `everything` without a right record; `counts` has the others."""
+    left = [layer for layer in counts_of(everything) if layer not in counts]
+    return [f"No right record, so not in the sums: {', '.join(left)}."] if left else []
 
 
 def sum_by_count(found: dict, counts: dict, *place) -> Cell | None:

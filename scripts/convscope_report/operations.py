@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convscope_report import ReportError
-from convscope_report.results import as_text
+from convscope_report.results import as_text, refuse_virtual_time
 from convscope_report.run_files import is_number, rows_document
 
 FILE = "operations.json"
@@ -31,13 +31,18 @@ def split(paths: list) -> tuple[list, list]:
     return runs, files
 
 
-def load(files: list, wanted: dict) -> list:
+def load(files: list, wanted: dict, virtual_time: bool = False) -> list:
     """Return the measured rows of all files; `wanted` has values by column, unknown columns keep all.
 
     Each has besides `hardware`, what the file says of its device (cores, sizes of caches). Raises
-    ReportError where a file holds no such rows.
+    ReportError where a file holds no such rows, or without `virtual_time` those of a stand-in for a GPU.
     """
-    rows = [row for file in files for row in read(file) if row["outcome"] == "measured"]
+    rows = []
+    for file in files:
+        own = read(file)
+        if not virtual_time:
+            refuse_virtual_time((row["device_name"] for row in own), file)
+        rows += [row for row in own if row["outcome"] == "measured"]
     for column, values in wanted.items():
         name = NAMES.get(column, column)
         rows = [row for row in rows if name not in row or as_text(row[name]) in values]

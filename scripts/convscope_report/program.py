@@ -29,9 +29,13 @@ def find(path: str | None) -> Path:
 
 def output_of(path: str | None, *arguments) -> str:
     """Return what the program prints when called with the arguments."""
-    answer = subprocess.run(
-        [str(find(path)), *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    program = find(path)
+    try:
+        answer = subprocess.run(
+            [str(program), *map(str, arguments)], capture_output=True, text=True, check=False
+        )
+    except OSError as fault:
+        raise ReportError(f"{program}: cannot be run: {fault.strerror}; name the built program") from fault
     if answer.returncode != 0:
         said = answer.stderr.strip().removeprefix("convscope: ") or f"exit code {answer.returncode}"
         raise ReportError(f"`convscope {arguments[0]}` says: {said}")

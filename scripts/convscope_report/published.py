@@ -25,9 +25,10 @@ def table(name: str, conditions: dict) -> Table:
     if name not in known:
         raise ReportError(f"no published figures are called {name}; there are {', '.join(known)}")
     source, rows = known[name], rows_of(name)
+    columns = list(rows[0])
     for column, values in conditions.items():
-        if column not in rows[0]:
-            raise ReportError(f"{name} has no column {column}; its columns are {', '.join(rows[0])}")
+        if column not in columns:
+            raise ReportError(f"{name} has no column {column}; its columns are {', '.join(columns)}")
         rows = [row for row in rows if row[column] in values]
     if not rows:
         raise ReportError(f"{name} has no such rows")

@@ -102,7 +102,9 @@ def markdown(table: Table) -> str:
         lines.append("| " + " | ".join(cell(value, column) for value, column in row) + " |")
     remarks = notes(table, best="bold:")
     if remarks:
-        lines += ["", *(f"- {markdown_text(remark)}" for remark in remarks)]
+        # A dash at the beginning would be a list in the list.
+        texts = (markdown_text(remark) for remark in remarks)
+        lines += ["", *(f"- \\{text}" if text.startswith("- ") else f"- {text}" for text in texts)]
     return "\n".join(lines) + "\n"
 
 

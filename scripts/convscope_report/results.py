@@ -19,34 +19,6 @@ from convscope_report.run_files import is_kept, locate, read_json, without_forei
 
 PASSES = ("forward", "backward_data", "backward_filter")
 
-# Columns that results.csv of an earlier schema version, or an early one of this, lacks, and their value.
-LATER_COLUMNS = {
-    "device_index": 0,
-    "knobs": 0,
-    "single_median_ms": None,
-    "power_watts": None,
-    "temperature_celsius": None,
-    "throttle_reasons": None,
-    "library_asked": None,
-    "library_offers": None,
-    "library_notes": None,
-    "library_repeats": None,
-    "library_ms": None,
-    "descriptor_ms": None,
-    "heuristic_ms": None,
-    "build_ms": None,
-    "compile_ms": None,
-    "lost_share": None,
-    "disturbed_samples": 0,
-    "disturbed": False,
-    "disturbed_by": None,
-    "epilogue": "none",
-    "machine_class": None,
-    "machine_unit": None,
-    "suspect_ceiling": None,
-    "protocol": 1,
-}
-
 # What the program decides from all records that are compared (bench/ranking).
 RANKING = (
     "contest",
@@ -58,6 +30,8 @@ RANKING = (
     "over_winner",
     "speed_up",
 )
+# Of the columns that are read here, those that came last: a program that prints them prints all.
+NEWEST = ("protocol", "suspect_ceiling")
 
 # What two records share when they are measurements of the same candidate, and so repeats of each other.
 CANDIDATE = [
@@ -66,6 +40,7 @@ CANDIDATE = [
     "pass",
     "math",
     "layout",
+    "epilogue",
     "batch",
     "problem",
     "device",
@@ -77,6 +52,8 @@ CANDIDATE = [
     "workspace_cap_bytes",
     "algorithm",
 ]
+# Of these, what results.csv of earlier programs lacks.
+LATER = ("epilogue", "device_index", "machine_class")
 
 
 @dataclass(frozen=True)
@@ -116,7 +93,7 @@ class Results:
     records: pd.DataFrame
     runs: list
 
-    def where(self, **values) -> "Results":
+    def where(self, /, **values) -> "Results":
         """Keep the records whose columns have one of the given values; raises ReportError if none is left."""
         records = self.records
         for column, wanted in values.items():
@@ -133,6 +110,26 @@ class Results:
             records = left
         return Results(records, self.runs)
 
+    def with_distinct_layers(self) -> "Results":
+        """Name layers by their size, too, where one name of a network stands for several, as of all --case.
+
+        Tables and figures tell layers apart by name alone.
+        """
+        places = list(zip(self.records["network"], self.records["layer"], strict=True))
+        shapes = list(map(shape_of, self.records["problem"]))
+        known = {}
+        for place, shape in zip(places, shapes, strict=True):
+            known.setdefault(place, {})[shape] = None
+        unlike = {place: len(own) > 1 and differing_words(own) for place, own in known.items()}
+        names = [
+            " ".join(filter(None, (layer, *(shape[word] for word in unlike[network, layer]))))
+            if unlike[network, layer]
+            else layer
+            for (network, layer), shape in zip(places, shapes, strict=True)
+        ]
+        layers = pd.Series(names, self.records.index, dtype=object)
+        return Results(self.records.assign(layer=layers), self.runs)
+
     def ranked(self) -> pd.DataFrame:
         """Return the records that can win: measured, right, one a candidate (docs/selection.md)."""
         return self.records[self.records["rank"].notna()]
@@ -142,9 +139,24 @@ class Results:
 VIRTUAL_TIME = "(virtual time)"
 
 
-def has_virtual_time(device_name) -> bool:
-    """Whether a device of this name, None where it has none, is such a stand-in."""
-    return str(device_name).endswith(VIRTUAL_TIME)
+def refuse_virtual_time(device_names, file) -> None:
+    """Raise ReportError where one of the names, None of a device without one, is such a stand-in's."""
+    if any(str(name).endswith(VIRTUAL_TIME) for name in device_names):
+        raise ReportError(
+            f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
+            "a rehearsal reads them with `convscope-report --virtual-time ...`"
+        )
+
+
+def shape_of(problem: str) -> tuple:
+    """Return the words of a problem line that say a layer's sizes, whatever its pass and batch."""
+    words = problem.split(" ")[3:]  # behind pass, math mode and layout
+    return tuple(word for word in words if not word.startswith(("n=", "epilogue=")))
+
+
+def differing_words(shapes) -> list:
+    """Return the places of the words in which shapes differ."""
+    return [place for place, words in enumerate(zip(*shapes, strict=False)) if len(set(words)) > 1]
 
 
 def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Results:
@@ -172,12 +184,11 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
         else:
             records = table
             refuse_words(table, own, file.with_name("results.csv"))
-        records = records.assign(**{name: own[name] for name in RANKING})
-        if not virtual_time and records["device_name"].map(has_virtual_time).any():
-            raise ReportError(
-                f"{file}: the device's time is virtual: its times mean nothing and may not be published; "
-                "a rehearsal reads them with `convscope-report --virtual-time ...`"
-            )
+        # A results.csv of an earlier program lacks columns that this one derives from the records.
+        lacking = [name for name in own.columns if name not in records.columns]
+        records = records.assign(**{name: own[name] for name in (*lacking, *RANKING)})
+        if not virtual_time:
+            refuse_virtual_time(records["device_name"], file)
         parts.append(records)
         runs.append(run_of(document, file))
     return Results(with_suspect_baselines(pd.concat(parts, ignore_index=True)), runs)
@@ -200,14 +211,14 @@ def run_of(document: dict, file: Path) -> Run:
 def program_rows(convscope: str | None, files: list) -> pd.DataFrame:
     """Return the rows of all files' records, ranked together, as the program prints them."""
     rows = frame_of(io.StringIO(program.output_of(convscope, "csv", *files)), files[0])
-    if not set(RANKING) <= set(rows.columns):
-        raise ReportError(f"{program.find(convscope)} ranks no records: it is too old; run scripts/build")
+    if not {*RANKING, *NEWEST} <= set(rows.columns):
+        raise ReportError(f"{program.find(convscope)} lacks columns: it is too old; run scripts/build")
     ranks = [None if rank is None else int(rank) for rank in rows["rank"]]
     return rows.assign(rank=pd.Series(ranks, dtype=object))
 
 
 def read_rows(file: Path) -> pd.DataFrame:
-    """Return the rows of a results.csv, columns that it lacks added; the order is that of the records."""
+    """Return the rows of a results.csv, in the order of the records."""
     if not file.is_file():
         raise ReportError(
             f"{file}: missing beside results.json; copy the whole folder, "
@@ -227,12 +238,11 @@ def frame_of(source, file: Path) -> pd.DataFrame:
         )
     except (ValueError, OSError, csv.Error) as fault:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
-    later = {column: [value] * len(rows) for column, value in LATER_COLUMNS.items()}
     known = rows.astype(object).where(rows.notna(), None)
     # An empty one of these is a name, too.
     for column in known.columns.intersection(["network", "layer", "device_name"]):
         known[column] = known[column].map(lambda name: "" if name is None else name)
-    return pd.DataFrame({**later, **dict(known.items())}, dtype=object)
+    return known
 
 
 def dictionaries(frame: pd.DataFrame) -> list[dict]:
@@ -251,7 +261,7 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
             "one of them was cut off or is of another run; copy the whole folder again"
         )
     for column in (*CANDIDATE, "outcome"):
-        if column not in rows.columns:
+        if column not in rows.columns and column not in LATER:
             raise ReportError(
                 f"{table}: no column {column}: this is no results.csv of convscope; copy the folder again"
             )
@@ -280,14 +290,25 @@ def attach_records(rows: pd.DataFrame, document: dict, run: int, file: Path) -> 
     return pd.concat([rows, extra.astype(object)], axis=1)
 
 
+def configs_of(config) -> list:
+    """Return the configs of a run; those of merged runs are lists in a list, as deep as runs were merged."""
+    found, left = [], [config]
+    while left:
+        part = left.pop(0)
+        if isinstance(part, list):
+            left[:0] = part
+        elif isinstance(part, dict):
+            found.append(part)
+    return found
+
+
 def first_layers(config) -> set:
-    """Return network and name of each layer that a config marks as first, however deep merging nested it."""
-    if isinstance(config, list):
-        return set().union(*map(first_layers, config))
-    layers = config.get("layers") if isinstance(config, dict) else None
+    """Return network and name of each layer that one of the configs of a run marks as first."""
+    layers = [(one.get("name"), one.get("layers")) for one in configs_of(config)]
     return {
-        (str(config.get("name")), str(layer.get("name")))
-        for layer in (layers if isinstance(layers, list) else [])
+        (str(name), str(layer.get("name")))
+        for name, own in layers
+        for layer in (own if isinstance(own, list) else [])
         if isinstance(layer, dict) and layer.get("first") is True
     }
 
@@ -296,14 +317,14 @@ def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
     """Raise ReportError where a results.csv has a word where the program prints a number."""
     for name in own.columns.intersection(rows.columns):
         for place, (value, printed) in enumerate(zip(rows[name], own[name], strict=True)):
-            if isinstance(value, str | float) and isinstance(printed, int | float) and not is_number(value):
+            if isinstance(value, str | float) and isinstance(printed, int | float) and not is_numeric(value):
                 raise ReportError(
                     f"{file}: row {place + 1}: {name} is {value!r}, where a number is expected; "
                     "copy the whole folder again"
                 )
 
 
-def is_number(value) -> bool:
+def is_numeric(value) -> bool:
     """Whether the value reads as a finite number, true or false."""
     text = str(value).lower()
     try:

@@ -57,7 +57,10 @@ class Rounds:
         file = self.folder / "rounds.json"
         copies = [self.program(side) for side in SIDES]
         if file.is_file():
-            alike = json.loads(file.read_text(encoding="utf-8")) == self.arguments
+            try:
+                alike = json.loads(file.read_text(encoding="utf-8")) == self.arguments
+            except ValueError:
+                alike = False
             if not alike or not all(map(filecmp.cmp, self.programs, copies, (False, False))):
                 raise ReportError(
                     f"{self.folder}: it holds rounds of other programs or arguments; choose another --folder"
@@ -106,8 +109,11 @@ class Rounds:
 
 
 def run_program(command: list) -> subprocess.CompletedProcess:
-    """Run it to its end, keeping what it says."""
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    """Run it to its end, keeping what it says; raises ReportError where it is no program."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as fault:
+        raise ReportError(f"{command[0]}: cannot be run: {fault.strerror}") from fault
 
 
 def without(arguments: list, *flags: str) -> list:

@@ -5,6 +5,7 @@ where it was saved with its program a copy of that: NAME.program. It is this che
 there is no index, and a name is taken until its file is removed.
 """
 
+import contextlib
 import difflib
 import lzma
 import shutil
@@ -38,16 +39,17 @@ def save(source: Path, name: str, program: Path | None = None) -> Path:
         raise ReportError(
             f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
         )
-    FOLDER.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(".partial")
     try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
         if program is not None:
             shutil.copy2(program, FOLDER / f"{name}{PROGRAM_SUFFIX}")
         partial.write_bytes(lzma.compress(run_files.content_of(file)))
         partial.rename(target)
     except OSError as fault:
         for unfinished in (partial, FOLDER / f"{name}{PROGRAM_SUFFIX}"):
-            unfinished.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
         raise ReportError(f"{target}: cannot be written: {fault.strerror}") from fault
     return target
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convscope_report import ReportError
-from convscope_report.results import as_text
+from convscope_report.results import as_text, refuse_virtual_time
 from convscope_report.run_files import is_number, rows_document
 
 AGAIN = "name a folder that `convscope step --out` wrote"
@@ -27,24 +27,46 @@ OF_RECORDS = (
 TIMES = ("step_ms", "compute_ms", "comm_alone_ms")
 
 
-def read(path: Path) -> list:
+def read(path: Path, virtual_time: bool = False) -> list:
     """Return the rows of a folder's steps.json, or of such a file, that have a time.
 
     Raises ReportError where it is none.
     """
-    timed = [row for row in read_all(path) if row["outcome"] == "good"]
+    timed = [row for row in read_all(path, virtual_time) if row["outcome"] == "good"]
     if not timed:
         raise ReportError(f"{path}: all steps were refused; the column reason of steps.csv says why")
     return timed
 
 
-def read_all(path: Path) -> list:
-    """Return these rows and those without a time. Raises ReportError where it is no such folder or file."""
+def read_all(path: Path, virtual_time: bool = False) -> list:
+    """Return these rows and those without a time.
+
+    Raises ReportError where it is no such folder or file, or without `virtual_time` of a stand-in for a GPU.
+    """
     file = path / "steps.json" if path.is_dir() else path
     rows = rows_document(file, "rows of steps", AGAIN).get("rows")
     if not isinstance(rows, list) or not all(map(is_row, rows)):
         raise ReportError(f"{file}: no rows of steps; {AGAIN}")
+    if not virtual_time:
+        refuse_virtual_time((row.get("device_name") for row in rows), file)
     return rows
+
+
+def chosen(rows: list, wanted: dict) -> list:
+    """Return the places of the rows whose columns have one of the wanted values.
+
+    Raises ReportError for a column that no row has.
+    """
+    for column in wanted:
+        if rows and not any(column in row for row in rows):
+            raise ReportError(
+                f"--where {column}=...: there is no such column; the columns are {', '.join(rows[0])}"
+            )
+    return [
+        place
+        for place, row in enumerate(rows)
+        if all(as_text(row.get(column)) in values for column, values in wanted.items())
+    ]
 
 
 def is_row(row) -> bool:

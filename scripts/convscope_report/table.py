@@ -105,7 +105,8 @@ KINDS = {
     "exact": lambda value: f"{value:g}",
     "tenths": lambda value: f"{value:.1f}",
     "ratio": lambda value: f"{value:.2f}x",
-    "percent": lambda value: f"{100 * value:z.1f}%",
+    # No -0.0; the sign z of formats is none of Python 3.10.
+    "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f}%",
     "bytes": bytes_text,
     "error": lambda value: f"{value:.1e}",
 }

@@ -1,7 +1,7 @@
 """The design notes' predictions beside what was measured.
 
 algorithms/predictions.csv has one a line, in the words of the note that makes it. They are for AlexNet at
-batch 256 on an H200; a share of a ceiling holds on other GPUs too, a time does not.
+batch 256 on an H200; a share of a ceiling holds on other GPUs too, a time does not, nor at another batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 COLUMNS = "algorithm layers pass math layout quantity relation low high source words".split()  # noqa: SIM905
 QUANTITIES = ("nominal share", "ms")
-GPU = "H200"
+GPU, BATCH = "H200", 256
 # Further off than this counts as wrong, beyond the range that a note gives.
 TOLERANCE = 0.10
 
@@ -67,9 +67,14 @@ def load(file: Path) -> list[Prediction]:
     return predictions
 
 
+def fields_of(problem: str) -> dict[str, str]:
+    """Return the sizes of a problem line by name: n, c, hw, ..."""
+    return dict(word.split("=") for word in problem.split() if "=" in word)
+
+
 def nominal_flops(problem: str) -> float:
     """Return 2 N K C R S P Q / groups of a problem line."""
-    fields = dict(word.split("=") for word in problem.split() if "=" in word)
+    fields = fields_of(problem)
 
     def pair(name: str, default: str) -> list[int]:
         return [int(part) for part in fields.get(name, default).split("x")]
@@ -93,11 +98,13 @@ def measured_value(prediction: Prediction, record: dict) -> float | None:
     return nominal_flops(record["key"]["problem"]) / seconds / ceiling if ceiling else None
 
 
-def _verdict(prediction: Prediction, value: float, gpu: str) -> str:
+def _verdict(prediction: Prediction, value: float, gpu: str, batch: int) -> str:
     nearest = min(max(value, prediction.low or 0.0), prediction.high)
     off = f"{100 * (value / nearest - 1):+.0f}%"
     if prediction.quantity == "ms" and GPU not in gpu:
         return f"{off} on another GPU"
+    if prediction.quantity == "ms" and batch != BATCH:
+        return f"{off} at batch {batch}"
     return f"WRONG: {off}" if abs(value / nearest - 1) > TOLERANCE else "right"
 
 
@@ -107,7 +114,7 @@ def judge(
     """Return, for each prediction and layer, what was measured and whether the prediction was right.
 
     The verdict is "right", "WRONG" with how far the value is from the nearest end of the range, how far a
-    time on another GPU is, which says nothing of the prediction, or why there is none.
+    time on another GPU or at another batch is, which says nothing of the prediction, or why there is none.
     """
     lines = []
     for prediction in predictions:
@@ -126,7 +133,8 @@ def judge(
                 continue
             value = measured_value(prediction, measured[0])
             gpu = (measured[0].get("device") or {}).get("name", "")
-            verdict = "no ceiling" if value is None else _verdict(prediction, value, gpu)
+            batch = int(fields_of(measured[0]["key"]["problem"])["n"])
+            verdict = "no ceiling" if value is None else _verdict(prediction, value, gpu, batch)
             lines.append((prediction, layer, value, verdict))
     return lines
 
@@ -135,7 +143,7 @@ def report(predictions: list[Prediction], records: list[dict]) -> list[str]:
     """Return the verdicts as lines of text, and how many were wrong in the last."""
     judged = judge(predictions, records)
     gpus = dict.fromkeys(r["device"]["name"] for r in records if r.get("device"))
-    lines = [f"predictions are for an NVIDIA {GPU}, batch 256; this is {', '.join(gpus) or 'nothing'}"]
+    lines = [f"predictions are for an NVIDIA {GPU}, batch {BATCH}; this is {', '.join(gpus) or 'nothing'}"]
     lines.append(f"{'algorithm':30} {'layer':6} {'pass':16} {'math':7} {'predicted':16} {'measured':>10}")
     for prediction, layer, value, verdict in judged:
         share = prediction.quantity == "nominal share"
@@ -144,9 +152,11 @@ def report(predictions: list[Prediction], records: list[dict]) -> list[str]:
         lines.append(f"{of_what} {prediction.text:16} {text:>10}  {verdict}")
     verdicts = [verdict for *_, value, verdict in judged if value is not None]
     others = sum(verdict.endswith("on another GPU") for verdict in verdicts)
+    batches = sum(" at batch " in verdict for verdict in verdicts)
     wrong = sum(verdict.startswith("WRONG") for verdict in verdicts)
+    at_another = f"{batches} at another batch; " if batches else ""
     lines.append(
-        f"{wrong} of {len(verdicts) - others} predictions were wrong; {others} are times on another GPU; "
-        f"{len(judged) - len(verdicts)} not measured"
+        f"{wrong} of {len(verdicts) - others - batches} predictions were wrong; {others} are times on "
+        f"another GPU; {at_another}{len(judged) - len(verdicts)} not measured"
     )
     return lines

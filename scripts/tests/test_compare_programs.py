@@ -146,6 +146,20 @@ def test_a_program_that_fails_is_quoted_with_its_command(programs):
     assert len(calls(folder)) == 2 + 3 * 4 + 1
 
 
+def test_what_is_no_program_is_named(programs):
+    folder = programs(noise=QUIET)
+    (folder / "before").chmod(0o644)
+    done = compare(folder)
+    assert (done.code, "before.program: cannot be run: Permission denied" in done.err) == (2, True)
+
+
+def test_a_folder_whose_arguments_are_damaged_is_refused(in_process):
+    folder = in_process(noise=QUIET)
+    assert compare(folder).code == 0
+    (folder / "turns" / "rounds.json").write_text("[")
+    assert "rounds of other programs or arguments" in compare(folder).err
+
+
 def test_a_folder_of_something_else_is_refused(in_process):
     folder = in_process(noise=QUIET)
     assert compare(folder).code == 0

@@ -230,6 +230,15 @@ def test_a_time_on_another_gpu_says_nothing_of_a_prediction_but_a_share_does(sta
     assert last.startswith("0 of 1 predictions were wrong; 1 are times on another GPU; ")
 
 
+def test_a_time_at_another_batch_says_nothing_of_a_prediction(stated):
+    half = record(2.4)
+    half["key"]["problem"] = PROBLEM.replace("n=256", "n=128")
+    assert judged(stated, [half])["ms", "conv2"] == "-43% at batch 128"
+    assert judged(stated, [half])["nominal share", "conv2"] == "right"
+    last = predictions.report(stated, [half])[-1]
+    assert last.startswith("0 of 1 predictions were wrong; 0 are times on another GPU; 1 at another batch; ")
+
+
 def test_a_prediction_without_a_row_or_a_ceiling_says_why(stated):
     assert judged(stated, [])["ms", "conv2"] == "not run"
     assert judged(stated, [record(1, outcome="unsupported")])["ms", "conv2"] == "unsupported"

@@ -126,6 +126,12 @@ def test_an_unfinished_or_damaged_run_is_not_kept(tmp_path):
     assert "damaged" in done.err
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "mine").touch()
+    done = report("keep", run_of(tmp_path / "run"), "--machine", "mine", "--folder", tmp_path)
+    assert (done.code, done.out, done.err) == (2, "", f"convscope-report: {tmp_path / 'mine'}: File exists\n")
+
+
 @pytest.mark.parametrize("flag", ["--machine", "--name"])
 @pytest.mark.parametrize("name", ["../../zzz", "a/b", "two words", ".hidden", "..", ""])
 def test_a_run_is_kept_in_the_folder_and_under_a_name_only(flag, name, tmp_path):

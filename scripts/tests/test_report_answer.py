@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from convscope_report.html import answer
+from convscope_report.html import answer, sides
 
 CIRCUMSTANCES = {"network": "net", "batch": 1, "math": "fp32", "layout": "nchw", "device": "cpu"}
 
@@ -183,6 +183,15 @@ def test_a_grid_is_layers_by_passes_with_a_legend_of_the_marks_it_has():
     ]
     assert [total.ms for total in grid["totals"]] == [3.0, 3.0]
     assert [sign for sign, _ in grid["legend"]] == ["~"]
+
+
+def test_the_sum_of_a_run_says_what_other_runs_have_and_it_lacks():
+    whole = answer.cells(network())
+    part = {place: cell for place, cell in whole.items() if place[0] == "a"}
+    assert sides.total_of(whole, list(whole)).missing == []
+    total = sides.total_of(part, list(whole))
+    assert (total.ms, total.missing) == (2.0, ["b forward", "b backward-data"])
+    assert [sign for sign, _ in answer.legend(part.values(), [total])] == ["~", "?"]
 
 
 def test_one_layer_is_a_sentence_of_its_own():

@@ -361,6 +361,16 @@ def test_floor_is_assumed_without_aa():
     assert "Noise floor 5.0% (assumed: neither run has --aa nor a calibrated machine)" in done.out
 
 
+def test_what_records_differ_in_has_a_column():
+    def columns(run):
+        done = report("compare", DATA / run, DATA / run, "--format", "csv")
+        return done.out.splitlines()[0].split(",")[2:8]
+
+    assert columns("basic")[:5] == ["verdict", "layer", "pass", "batch", "algorithm"]
+    assert columns("sweep") == ["verdict", "layer", "pass", "batch", "threads", "algorithm"]
+    assert columns("caps")[4] == "workspace up to"
+
+
 def test_nothing_in_common_and_bad_arguments_are_refused():
     done = report("compare", DATA / "basic", DATA / "schema1")
     assert done.code == 2

@@ -178,6 +178,21 @@ def test_missing_csv_names_what_writes_it_again(tmp_path):
     assert "convscope merge" in report("table", "layers", folder).err
 
 
+def test_columns_that_an_older_program_did_not_write_are_read_from_the_records(tmp_path):
+    rows = list(csv.DictReader(csv_lines()))
+    text = io.StringIO()
+    names = [name for name in rows[0] if name != "full_median_ms"]
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    older = copy(tmp_path / "older", rows=text.getvalue())
+    done = report("table", "layers", older)
+    assert (done.code, done.out) == (0, report("table", "layers", DATA / "basic").out)
+    loaded = results.load([DATA / "basic"]).records
+    suspect = loaded["percent_of_ceiling"].map(lambda share: share is not None and share > 100)
+    assert list(loaded["suspect_ceiling"].map(bool)) == list(suspect) and suspect.any()
+
+
 def test_folder_without_results(tmp_path):
     done = report("table", "layers", tmp_path)
     assert done.code == 2
@@ -209,11 +224,16 @@ BAD_ARGUMENTS = {
     "no results for the program": (["selection"], "no results given"),
     "bad where": (["layers", DATA / "basic", "--where", "pass"], "expected COLUMN=VALUE"),
     "unknown column": (["layers", DATA / "basic", "--where", "passes=forward"], "no such column"),
+    "a column called as Python calls objects": (
+        ["layers", DATA / "basic", "--where", "self=1"],
+        "--where self=...: there is no such column",
+    ),
     "no such value": (
         ["layers", DATA / "basic", "--where", "pass=sideways"],
         "the values there are: backward_data",
     ),
     "no such program": (["selection", DATA / "basic", "--convscope", "nowhere"], "nowhere: no such file"),
+    "no program": (["selection", DATA / "basic", "--convscope", __file__], "cannot be run: "),
     "no such figures": (["layers", DATA / "basic", "--published", "guesses"], "there are kim2017"),
     "a run for a table of none": (["algorithms", "nosuch"], "nosuch: table algorithms shows this machine's"),
     "where without records": (["algorithms", "--where", "family=direct"], "algorithms shows no records"),
@@ -238,6 +258,15 @@ def test_where_of_a_computed_table_takes_its_circumstances_only(convscope):
     assert "can be cut by network" in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("selection", "leaves nothing"), ("workspace", "leaves nothing"), ("policies", "cut by network, ")],
+)
+def test_a_layer_that_a_computed_table_cannot_show_is_named(name, said, convscope):
+    done = report("table", name, DATA / "basic", "--where", "layer=conv9", "--convscope", convscope)
+    assert (done.code, done.out, said in done.err) == (2, "", True)
+
+
 def test_what_the_program_says_is_passed_on(convscope, tmp_path):
     document = basic()
     document["records"][0]["health"]["load_before"] = "light"
@@ -245,6 +274,16 @@ def test_what_the_program_says_is_passed_on(convscope, tmp_path):
     done = report("table", "selection", foreign, "--convscope", convscope)
     assert done.code == 2
     assert "/health/load_before: expected a number" in done.err
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name": "mine", "algorithms": {}, "take": "any"}'])
+def test_a_damaged_policy_is_named(text, tmp_path, monkeypatch):
+    (tmp_path / "configs" / "policies").mkdir(parents=True)
+    (tmp_path / "configs" / "policies" / "mine.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(program, "ROOT", tmp_path)
+    done = report("table", "algorithms")
+    assert (done.code, done.out) == (2, "")
+    assert "policies/mine.json: " in done.err
 
 
 def test_entry_script_runs_from_anywhere(root, convscope, tmp_path):
@@ -268,6 +307,8 @@ def test_published_lists_sources_and_filters():
     assert "server-cpu" in done.out
     assert "Caffe" not in done.out
     assert report("published", "shi2016_table7", "--where", "network=None").code == 2
+    none = report("published", "shi2016_table7", "--where", "network=None", "--where", "framework=Torch")
+    assert (none.code, "has no such rows" in none.err) == (2, True)
     assert report("published", "shi2016_table7", "--where", "colour=red").code == 2
 
 

@@ -44,6 +44,9 @@ def test_names_do_not_break_a_markdown_table():
     assert markdown_text("[a](b) $c$ &lt; #d\ne") == r"\[a\](b) \$c\$ \&lt; \#d e"
     assert r"### net\|\<b\> \$x\$ \& \#1" in text
     assert r"- not \<i\>shown\</i\> \| here, 100% \_sure\_" in text
+    table = table_of(NAMES)
+    table.note("- where there is none")
+    assert "\n- \\- where there is none\n" in markdown(table)
 
 
 def test_what_latex_would_take_for_its_own_is_escaped():

@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from report_support import DATA
 
 from convscope_report.cli import main
-from convscope_report.verbs.export import NotExpressible, benchdnn, cutlass, miopen
+from convscope_report.results import load
+from convscope_report.verbs.export import TOOLS, NotExpressible, benchdnn, cutlass, miopen, script
 
 GROUPED = dict(
     device="cuda",
@@ -79,6 +81,19 @@ def test_cutlass():
 def test_what_a_tool_lacks_is_said(tool, fields, words):
     with pytest.raises(NotExpressible, match=words):
         tool(changed(**fields))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_fused_problem_is_not_written_as_one_without_its_epilogue(tool):
+    lines = script(load([DATA / "fused"]).records, tool).splitlines()
+    assert sum("the epilogue bias+relu is not written here" in line for line in lines) == 3
+    assert [line for line in lines if line and not line.startswith("#")] == []
+
+
+def test_a_name_of_several_lines_is_no_command():
+    records = load([DATA / "schema1"]).records
+    lines = script(records.assign(layer="conv\necho no"), "benchdnn").splitlines()
+    assert [line.split(" ")[0] for line in lines if line and not line.startswith("#")] == ["benchdnn"]
 
 
 @pytest.mark.parametrize("tool", ["benchdnn", "miopen", "cutlass"])

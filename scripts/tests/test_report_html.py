@@ -6,7 +6,7 @@ import re
 
 import chromium
 import pytest
-from report_support import DATA, made_up_gpu, write_results
+from report_support import DATA, kept_file, made_up_gpu, write_results
 
 from convscope_report.cli import main
 from convscope_report.contexts import CIRCUMSTANCES
@@ -48,6 +48,15 @@ def test_the_file_needs_nothing_else(report):
     assert not re.search(r'(?:src|href)\s*=\s*"(?!#|data:)', text)
     assert not re.search(r"@import|url\((?!#)(?!\$)", text.replace("url(#hatch${", ""))
     assert "<title>convscope: two &lt;layers&gt; &amp; more</title>" in text
+
+
+def test_runs_of_two_configs_that_were_merged_are_reported(convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    document["config"] = [document["config"], [{**document["config"][0], "name": "another"}]]
+    file, page = kept_file(tmp_path / "merged.json.xz", document), tmp_path / "report.html"
+    assert main(["report", str(file), "-o", str(page), "--convscope", str(convscope)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "config tiny name" in text and "config another name" in text
 
 
 def test_every_row_is_in_it(report, small_results):

@@ -8,10 +8,11 @@ import numpy
 import pytest
 from matplotlib import pyplot
 from PIL import Image
+from report_support import DATA
 
 from convscope_report import results
 from convscope_report.cli import main
-from convscope_report.figures import COLOURS, NAMES, figures, planes, style
+from convscope_report.figures import COLOURS, NAMES, figures, planes, speedups, style
 
 # Words that make an axis label one with a unit; categories (layers, algorithms) are labelled by their ticks.
 UNITS = ("(ms", "(GFLOP", "(flop/byte", "(MiB)", "f64", "threads", "images", "over the", "speed")
@@ -130,6 +131,26 @@ def test_the_front_has_what_nothing_beats(drawn):
     assert front == sorted(best)
 
 
+def test_a_layer_that_fails_at_one_number_of_threads_leaves_no_sum_there():
+    ranked = results.load([DATA / "sweep"]).where(batch=["4"]).ranked()
+    failed = (ranked["layer"] == "conv2") & (ranked["threads"] == 2)
+    assert {value for value, _ in speedups.network_sums(ranked, "threads")} == {1, 2}
+    assert {value for value, _ in speedups.network_sums(ranked[~failed], "threads")} == {1}
+    disturbed = speedups.network_sums(ranked.assign(standing="disturbed"), "threads")
+    assert {total.sign for total in disturbed.values()} == {"d"}
+
+
+def test_times_at_several_caps_are_over_the_layers_fastest_at_any():
+    ranked = results.load([DATA / "caps"]).ranked()
+    axis = planes.together("title", "text", ranked, style.looks(ranked)).axes[0]
+    times = ranked["full_median_ms"].astype(float)
+    expected = sorted(times / times.groupby(ranked["layer"]).transform("min"))
+    drawn = sorted(y for points in axis.collections for _, y in points.get_offsets())
+    assert drawn == pytest.approx(expected)
+    assert expected.count(1.0) == 3 < list(ranked["over_winner"]).count(1.0)
+    pyplot.close("all")
+
+
 def test_colours_are_told_apart_without_red_and_green():
     """Every two families differ in brightness or on the blue-yellow axis, which the colour-blind keep."""
     colours = [matplotlib.colors.to_rgb(colour) for colour in COLOURS.values()]
@@ -170,6 +191,10 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
         (
             ["scaling", "--where", "batch=1"],
             "every record has the same threads and batch; run with --threads",
+        ),
+        (
+            ["scaling", "--where", "outcome=unsupported"],
+            "no record of these results was measured and right",
         ),
         (["layers", "--format", "jpeg"], "found 'jpeg'; allowed are png, svg, pdf"),
         (["roofline", "--where", "outcome=unsupported"], "no record of these results was measured and right"),

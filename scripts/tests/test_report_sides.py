@@ -10,7 +10,7 @@ from report_support import DATA, made_up_gpu, recorded
 
 from convscope_report import compare, results
 from convscope_report.cli import main
-from convscope_report.html import sides
+from convscope_report.html import answer, sides, surroundings
 from convscope_report.table import number_text
 
 
@@ -123,6 +123,21 @@ def test_the_settings_of_one_run_are_columns_too(convscope):
     _, (grid,) = model([DATA / "sweep"], convscope, threads=["2"])
     assert grid["heads"][0]["lines"] == ["batch 1"] and len(grid["heads"]) > 1
     assert grid["sentence"].startswith(f"{len(grid['heads'])} settings: ") and not grid["verdicts"]
+
+
+def test_slower_winners_are_not_called_faster():
+    grid = {"verdicts": [], "cells": [answer.Cell("a", "forward", 1, "direct.cpu", 0, 2.0, 0.5)]}
+    total = answer.sum_of(grid["cells"])
+    assert "the best library record takes 0.50x as long as the best of each" in sides.sentence(
+        [grid], [total, total], 2
+    )
+
+
+def test_records_that_ran_out_of_memory_are_a_warning(convscope):
+    loaded = results.load([DATA / "basic"], convscope=str(convscope))
+    outcomes = ["out_of_memory", *loaded.records["outcome"][1:]]
+    spoilt = results.Results(loaded.records.assign(outcome=outcomes), loaded.runs)
+    assert "1 records out_of_memory" in [warning.short for warning in surroundings.warnings(spoilt)]
 
 
 def test_other_networks_have_grids_of_their_own(convscope):

@@ -102,6 +102,34 @@ def test_links_are_never_mixed_and_refused_steps_are_named(kept):
     assert len(lines(file, "--where", "link_us=9")) == 1
 
 
+def test_links_that_are_nearly_alike_or_differ_within_a_node_are_never_mixed(kept):
+    near = kept("near", [step(1), step(1, link_gbs=5.001)])
+    assert report("table", "step-scaling", near).out.count("Scaling: small") == 2
+    nodes = {"node_link_gbs": 5, "node_link_us": 7}
+    file = kept("nodes", [step(1, **nodes), step(1, **nodes | {"node_link_gbs": 100})])
+    done = report("table", "step-scaling", file)
+    assert done.out.count("Scaling: small") == 2
+    assert done.out.count("7 us, within a node 100 GB/s, 7 us") == 1
+
+
+def test_a_refused_step_is_named_beside_steps_with_operations(kept):
+    refused = {"outcome": "refused", "reason": "no_operations", "step_ms": None, "operations_ms": None}
+    file = kept("operations", [step(1, operations_ms=3.0), step(2, **refused)])
+    done = report("table", "step-scaling", file)
+    assert "with what stands between the convolutions" in done.out
+    assert "no_operations: weak of 64 images on 2 GPUs" in done.out
+
+
+def test_a_networks_name_is_the_title_whatever_is_in_it(kept):
+    done = report("table", "step-scaling", kept("comma", [step(1, network="a, b")]))
+    assert done.out.startswith("Scaling: a, b\n")
+
+
+def test_a_column_that_no_step_has_is_named(kept):
+    done = report("table", "step-scaling", kept("some", [step(1)]), "--where", "links=5")
+    assert (done.code, "--where links=...: there is no such column" in done.err) == (2, True)
+
+
 def test_steps_from_records_of_several_kinds_are_never_mixed(kept):
     one = {"threads": 2, "machine_class": "amd-f25m17s1-00000000", "choose": "best"}
     file = kept(

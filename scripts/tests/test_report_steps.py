@@ -106,6 +106,8 @@ def test_a_step_on_a_gpu_has_no_threads(tmp_path, capsys):
         '{"rows": [{"network": "a"}, {}]}',
         json.dumps({"rows": [WHOLE | {"inside_ms": "fast"}, WHOLE]}),
         json.dumps({"rows": [WHOLE | {"batch": None}, WHOLE]}),
+        json.dumps({"rows": [WHOLE | {"inside_low_ms": "fast"}, WHOLE]}),
+        json.dumps({"rows": [WHOLE, WHOLE]}),
     ],
 )
 def test_what_is_no_step_is_refused(tmp_path, capsys, text):
@@ -113,6 +115,15 @@ def test_what_is_no_step_is_refused(tmp_path, capsys, text):
     assert main(["plot-step", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert "no rows of a step" in said and "name a folder of `step --out`" in said
+
+
+def test_a_step_of_a_stand_in_for_a_gpu_is_refused(tmp_path, capsys):
+    virtual = [row | {"device_name": "a stand-in (virtual time)"} for row in rows()]
+    (tmp_path / "tasks.json").write_text(json.dumps({"rows": virtual}))
+    for verb in ("steps", "plot-step"):
+        assert main([verb, str(tmp_path)]) == 2
+        assert "time is virtual" in capsys.readouterr().err
+    assert main(["--virtual-time", "steps", str(tmp_path)]) == 0
 
 
 def test_a_folder_without_a_step_and_an_unknown_format_are_named(folder, tmp_path, capsys):

@@ -5,12 +5,11 @@ import copy
 import csv
 import io
 import json
-import lzma
 import re
 
 import pytest
 from latex_structure import tabulars
-from report_support import DATA, made_up_gpu, report
+from report_support import DATA, kept_file, made_up_gpu, report
 
 from convscope_report.contexts import contexts
 from convscope_report.results import load
@@ -202,11 +201,6 @@ def test_policies_of_a_gpu_have_sums(tmp_path, convscope):
     done = report("table", "policies", tmp_path / "gpu", "--convscope", convscope)
     assert done.code == 0
     assert re.search(r"caffe \(default\) +cudnn", done.out)
-
-
-def kept_file(path, document):
-    path.write_bytes(lzma.compress(json.dumps(document).encode(), preset=0))
-    return path
 
 
 @pytest.mark.parametrize("name", ["workspace", "policies"])

@@ -1,5 +1,7 @@
 """How much faster: than the fastest record of a library, with more threads, with larger batches."""
 
+from dataclasses import dataclass
+
 import numpy
 from matplotlib.colors import LogNorm
 
@@ -31,7 +33,7 @@ from convscope_report.figures.style import (
     sign,
 )
 from convscope_report.results import dictionaries
-from convscope_report.table import counted
+from convscope_report.table import Cell, counted
 
 QUESTION = "By what factor does each algorithm beat the fastest record of a library?"
 OWN_QUESTION = "What share of the fastest algorithm's speed has each? (no library was measured)"
@@ -154,19 +156,31 @@ def scaling(results) -> list:
     return made
 
 
-def network_sums(records, column) -> dict:
-    """Return Cells of ms, the layers by count, by (value, algorithm); algorithms that lack a layer are out.
+@dataclass(frozen=True)
+class Sum(Cell):
+    """A sum of times; `sign` is the letter of the first suspect record in it, empty without one."""
 
-    The algorithm None is the best of each layer.
+    sign: str = ""
+
+
+def network_sums(records, column) -> dict:
+    """Return Sums of ms, the layers by count, by (value, algorithm); those that lack a layer are out.
+
+    The layers are those of all values, so that sums of two values are of the same. The algorithm None is the
+    best of each layer.
     """
     sums = {}
+    counts = counts_of(records)
     for value, part in records.groupby(column):
-        counts = counts_of(part)
         found = by_place(part, "layer", "algorithm")
         found |= {(*layer, None): record for layer, record in best_by(part, "layer").items()}
         for name in [*in_order(part["algorithm"]), None]:
-            sums[int(value), name] = sum_by_count(found, counts, name)
-    return {place: total for place, total in sums.items() if total is not None}
+            total = sum_by_count(found, counts, name)
+            if total is not None:
+                letters = [sign(found[layer, name]) for layer in counts]
+                letter = next(filter(None, letters), "")
+                sums[int(value), name] = Sum(total.value, suspect=total.suspect, sign=letter)
+    return sums
 
 
 def lines(heading, sums, order, look, words, kind):
@@ -207,7 +221,7 @@ def draw_line(axes, line: dict, name: str | None, look, kind: str) -> None:
     times = {value: total.value for value, total in line.items()}
     axes[0].plot(list(times), list(times.values()), label=name or "best of each layer", **style)
     for value, total in line.items():
-        mark_suspect(axes[0], "t" if total.suspect else "", value, total.value)
+        mark_suspect(axes[0], total.sign, value, total.value)
     first = next(iter(times.values()))
     rates = [1e3 * value / ms if kind == "images/s" else first / ms for value, ms in times.items()]
     axes[1].plot(list(times), rates, **style)

@@ -21,7 +21,7 @@ SIGNS = {
     "d": "a record here was disturbed, other programs took the device: its time is too long",
     "w": "a record here was wrong: it failed verification and cannot win",
     "!": "a record here failed: crash, timeout or out of memory",
-    "?": "no winner: no record was measured and right",
+    "?": "no winner: no record was measured and right; behind a sum: some layer and pass is not in it",
     "-": "records that --where leaves out rank before this one",
 }
 
@@ -81,7 +81,7 @@ class Cell:
 class Sum:
     """Times of winners, and of baselines, by how often the network has the layers.
 
-    `library_ms` is None where a layer and pass has no baseline; `missing` names what has no winner.
+    `library_ms` is None where a layer and pass has no baseline; `missing` names those without a winner.
     """
 
     ms: float
@@ -203,6 +203,7 @@ def cells(records) -> dict:
 
 def sum_of(found) -> Sum | None:
     """Return the Sum of Cells, None where none has a winner."""
+    found = list(found)
     won = [one for one in found if one.ms is not None]
     if not won:
         return None
@@ -276,9 +277,10 @@ def versus(factor: float) -> str:
     return f"{factor:.2f}x faster than" if factor > 1 else f"{1 / factor:.2f}x slower than"
 
 
-def legend(found) -> list:
-    """Return (sign, meaning) of the marks that the Cells have."""
+def legend(found, totals) -> list:
+    """Return (sign, meaning) of the marks that the Cells and their Sums have."""
     used = {remark.sign for one in found for remark in one.remarks}
+    used |= {"?" for total in totals if total and total.missing}
     return [(sign, words) for sign, words in SIGNS.items() if sign in used]
 
 
@@ -287,6 +289,7 @@ def grid(title: str, circumstances: str, records) -> dict:
     found = cells(records)
     passes = passes_of(records)
     counts = counts_of(records)
+    totals = [sum_of(one for one in found.values() if one.pass_name == name) for name in passes]
     return {
         "title": title,
         "circumstances": circumstances,
@@ -301,7 +304,7 @@ def grid(title: str, circumstances: str, records) -> dict:
             }
             for layer, count in counts.items()
         ],
-        "totals": [sum_of([one for one in found.values() if one.pass_name == name]) for name in passes],
-        "legend": legend(found.values()),
+        "totals": totals,
+        "legend": legend(found.values(), totals),
         "verdicts": False,
     }

@@ -5,7 +5,7 @@ Between two runs of the same candidates on one machine `compare` decides whether
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -48,7 +48,7 @@ class Verdict:
 
 
 def each_run(results: Results, options) -> list:
-    """Return the Results of each run, ranked alone; the indices of the records are those in `results`."""
+    """Return the Results of each run, ranked alone; indices and layers' names are those in `results`."""
     if len(results.runs) == 1:
         return [results]
     found, start = [], 0
@@ -56,8 +56,8 @@ def each_run(results: Results, options) -> list:
         alone = load([run.folder], options.virtual_time, options.convscope)
         records = alone.records.set_axis(range(start, start + len(alone.records)))
         start += len(records)
-        kept = results.records[results.records["run"] == number].index
-        found.append(Results(records.loc[kept], alone.runs))
+        kept = results.records[results.records["run"] == number]
+        found.append(Results(records.loc[kept.index].assign(layer=kept["layer"]), alone.runs))
     return found
 
 
@@ -114,7 +114,7 @@ def side_by_side(sides, each) -> dict:
                 continue
             cells = [own.get((layer, name)) for own in found]
             lines.append(line(layer, name, cells, sides, earlier, found, each, pairs))
-    totals = [answer.sum_of(list(cells.values())) for cells in found]
+    totals = [total_of(cells, places) for cells in found]
     return {
         "title": title,
         "circumstances": circumstances,
@@ -125,9 +125,16 @@ def side_by_side(sides, each) -> dict:
         ],
         "lines": lines,
         "totals": totals,
-        "legend": answer.legend([cell for cells in found for cell in cells.values()]),
+        "legend": answer.legend([cell for cells in found for cell in cells.values()], totals),
         "verdicts": any(place is not None for place in earlier),
     }
+
+
+def total_of(cells: dict, places: list) -> answer.Sum | None:
+    """Return the Sum of a side's Cells, None without a winner; what other sides alone have is missing."""
+    total = answer.sum_of(cells.values())
+    lacking = [f"{layer} {LABELS[name]}" for layer, name in places if (layer, name) not in cells]
+    return total and replace(total, missing=[*total.missing, *lacking])
 
 
 def line(layer, name, cells, sides, earlier, found, each, pairs) -> dict:
@@ -231,7 +238,7 @@ def sentence(lines, totals, runs: int) -> str:
     if factors:
         low, high = (f"{value:.2f}x" for value in (min(factors), max(factors)))
         span = low if low == high else f"{low} to {high}"
-        text += f"; summed over the network, the best of each is {span} faster than the best library record"
+        text += f"; summed over the network, the best library record takes {span} as long as the best of each"
     counts = Counter(verdict.word for line in lines for verdict in line["verdicts"] if verdict)
     if counts:
         said = ", ".join(f"{number} {word}" for word, number in counts.most_common())

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from convscope_report.contexts import device_text, in_order
-from convscope_report.results import dictionaries
+from convscope_report.html.answer import FAILED
+from convscope_report.results import configs_of, dictionaries
 
 BUSY = 0.5
 WIDE_SHARE = 0.25
@@ -33,7 +34,7 @@ def warnings(results) -> list:
     records = results.records
     measured = records[records["outcome"] == "measured"]
     said = versions(results.runs)
-    wrong = records[records["outcome"].isin(["wrong", "crashed", "failed", "timeout"])]
+    wrong = records[records["outcome"].isin(["wrong", *FAILED])]
     for outcome, part in wrong.groupby("outcome", sort=False):
         names = ", ".join(in_order(part["algorithm"]))
         words = f"{len(part)} records ended as {outcome}: {names}. They are in no ranking."
@@ -127,7 +128,7 @@ def facts(run) -> list:
     pairs += flattened(run.environment, "")
     for index, ceiling in enumerate(run.ceilings):
         pairs += flattened(ceiling, "ceiling" if len(run.ceilings) == 1 else f"ceiling {index + 1}")
-    for config in run.config:
+    for config in configs_of(run.config):
         pairs += flattened(
             {key: value for key, value in config.items() if key not in ("layers", "graph")},
             f"config {config.get('name', '')}",

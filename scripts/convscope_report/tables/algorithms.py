@@ -1,6 +1,7 @@
 """What each algorithm can do and what frameworks offer; Kim et al.'s table of convolution options."""
 
 import json
+from pathlib import Path
 
 from convscope_report import ReportError, program
 from convscope_report.table import Column, Table
@@ -9,6 +10,7 @@ QUESTION = "Which algorithms are there, and what can each of them do?"
 FRAMEWORKS = (
     "Which choices of convolution algorithms do frameworks offer, and what do they do unless told otherwise?"
 )
+TAKES = {"first": "the first that can", "fastest": "the fastest"}
 PASS_LETTERS = {"forward": "F", "backward_data": "D", "backward_filter": "W"}
 
 
@@ -53,12 +55,24 @@ def of_algorithms(listing: list) -> Table:
 
 
 def read_policies() -> list:
-    """Return the policies of configs/policies, in the order of their names."""
+    """Return the policies of configs/policies, in the order of their names; raises ReportError for others."""
     folder = program.ROOT / "configs" / "policies"
     files = sorted(file for file in folder.glob("*.json") if file.name != "schema.json")
     if not files:
         raise ReportError(f"{folder}: no policies there; this checkout is not complete")
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [read_policy(file) for file in files]
+
+
+def read_policy(file: Path) -> dict:
+    """Return a policy with what the table reads of it."""
+    try:
+        policy = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise ReportError(f"{file}: cannot be read as JSON: {fault}") from fault
+    is_policy = isinstance(policy, dict) and isinstance(policy.get("algorithms"), dict)
+    if not is_policy or "name" not in policy or policy.get("take", "first") not in TAKES:
+        raise ReportError(f"{file}: no policy: `convscope policies RESULTS --policy {file}` says why")
+    return policy
 
 
 def of_frameworks(policies: list) -> Table:
@@ -72,7 +86,7 @@ def of_frameworks(policies: list) -> Table:
             policy.get("framework") or None,
             policy["name"],
             "yes" if policy.get("default") else "no",
-            {"first": "the first that can", "fastest": "the fastest"}[policy.get("take", "first")],
+            TAKES[policy.get("take", "first")],
             *(", ".join(lists.get(name, [])) or None for name in PASS_LETTERS),
             str(policy.get("workspace_cap", "inf")),
             policy.get("layout", "nchw"),

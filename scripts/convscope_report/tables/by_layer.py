@@ -11,11 +11,13 @@ from convscope_report.contexts import (
     contexts,
     counts_of,
     in_order,
+    layers_left_out,
     median_cell,
     pass_contexts,
     ratio,
     refusals,
     right_contexts,
+    right_records,
     sum_by_count,
     sum_cell,
     time_cell,
@@ -29,7 +31,7 @@ ACCURACY = "What does speed cost in accuracy?"
 SYMMETRY = "How much slower than forward is {words} with the same algorithm?"
 FIRST = "What does a step cost if the first layer's backward-data, which no training needs, is done too?"
 
-# Circumstances that change no count of operations.
+# Circumstances that change few counts of operations: vectors of other lanes, threads and caps can.
 ANYWHERE = tuple(name for name in CIRCUMSTANCES if name not in ("network", "batch", "device"))
 BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filter"}
 
@@ -43,8 +45,11 @@ def layers(results, options) -> list:
 
 
 def times(title, circumstances, records, everything) -> Table:
-    """Return the table of one pass; the last row takes the best of each layer."""
-    counts = counts_of(records)
+    """Return the table of one pass; the last row takes the best of each layer.
+
+    An algorithm has a sum where it has every layer, also those of which no record is right.
+    """
+    counts, whole = counts_of(records), counts_of(everything)
     # A heading says how often the network has the layer if more than once.
     headings = [layer if count == 1 else f"{layer} x{count}" for layer, count in counts.items()]
     columns = [Column("algorithm"), *(Column(name, "number", "ms") for name in (*headings, "sum by count"))]
@@ -53,14 +58,14 @@ def times(title, circumstances, records, everything) -> Table:
     found = by_place(records, "layer", "algorithm")
     lines = []
     for algorithm in in_order(records["algorithm"]):
-        total = sum_by_count(found, counts, algorithm)
+        total = sum_by_count(found, whole, algorithm)
         lines.append([algorithm, *(time_cell(found.get((layer, algorithm))) for layer in counts), total])
     # Those that have every layer first, the fastest first.
     for line in sorted(lines, key=lambda line: (line[-1] is None, (line[-1] and line[-1].value) or 0)):
         table.add(*line)
     medians = [median_cell(winners.get((layer,))) for layer in counts]
     table.add("best of each layer", *medians, sum_by_count(winners, counts))
-    for sentence in refusals(everything):
+    for sentence in [*layers_left_out(counts, everything), *refusals(everything)]:
         table.note(sentence)
     return table
 
@@ -68,21 +73,23 @@ def times(title, circumstances, records, everything) -> Table:
 def opcounts(results, options) -> list:
     """Return a table for each network, batch, device and pass: algorithms down, layers across, in Gop.
 
-    Theoretical against executed operations: the question of slide 34 of Kim et al., ISPASS 2017.
+    Theoretical against executed operations: the question of slide 34 of Kim et al., ISPASS 2017. Where an
+    algorithm does other operations under other circumstances, as on other machines, each has its table.
     """
     counted = results.records[results.records["flops_executed"].notna()]
     if counted.empty:
         raise ReportError(
             "no record says how many operations its algorithm does; records of our own algorithms do"
         )
-    return [
-        operations(
-            f"{title}: {name}",
-            Circumstances(f"device {records['device'].iloc[0]}", where.of_pass(name).scope),
-            records,
-        )
-        for title, where, name, records in pass_contexts(counted, ANYWHERE)
-    ]
+    made = []
+    for title, where, name, records in pass_contexts(counted, ANYWHERE):
+        if records.groupby(["layer", "algorithm"])["flops_executed"].nunique().max() == 1:
+            scope = where.of_pass(name).scope
+            parts = [(Circumstances(f"device {records['device'].iloc[0]}", scope), records)]
+        else:
+            parts = [(own.of_pass(name), part) for _, own, part in contexts(records)]
+        made += [operations(f"{title}: {name}", *part) for part in parts]
+    return made
 
 
 def operations(title, circumstances, records) -> Table:
@@ -156,7 +163,7 @@ def symmetry(results, options) -> list:
     """
     made = [
         over_forward(f"{title}: {BACKWARD[name]} over forward", circumstances, records, name)
-        for title, circumstances, records in contexts(results.ranked())
+        for title, circumstances, records in contexts(right_records(results))
         for name in BACKWARD
     ]
     made = [table for table in made if table.rows]
@@ -190,7 +197,11 @@ def first_layer(results, options) -> list:
 
     A training step with and without the backward-data pass of the layers that read the image.
     """
-    made = [steps(*part) for part in contexts(results.ranked())]
+    right = right_records(results)
+    made = [
+        steps(title, circumstances, right.loc[right.index.intersection(part.index)], counts_of(part))
+        for title, circumstances, part in contexts(results.records)
+    ]
     made = [table for table in made if table.rows]
     if not made:
         raise ReportError(
@@ -200,13 +211,15 @@ def first_layer(results, options) -> list:
     return made
 
 
-def steps(title, circumstances, records) -> Table:
-    """Return one table; an algorithm without a record for a layer is named in a footnote."""
+def steps(title, circumstances, records, counts) -> Table:
+    """Return one table of right records; an algorithm without one for a layer is named in a footnote.
+
+    `counts` has every layer, also those without a right record.
+    """
     parts = ("forward", "backward data, others", "backward data, first", "backward filter")
     columns = [Column(name, "number", "ms") for name in (*parts, "step without", "step with")]
     columns = [Column("algorithm"), *columns, Column("with / without", "ratio")]
     table = Table(f"{title}: first layer", FIRST, columns, circumstances)
-    counts = counts_of(records)
     first = set(records["layer"][records["first"].astype(bool)])
     if not first:
         return table

@@ -2,7 +2,7 @@
 
 from convscope_report import ReportError, program
 from convscope_report.contexts import ratio, sum_cell, words
-from convscope_report.results import as_text, conditions
+from convscope_report.results import as_text, conditions, refuse_virtual_time
 from convscope_report.table import Cell, Column, Table, bytes_text
 
 SELECTION = "What does the library's own choice of algorithm cost against the best right record?"
@@ -22,6 +22,7 @@ STEP_SUMS = {
     "backward all": "backward",
     "step all": "step",
 }
+NOTHING = "--where leaves nothing: no results of these circumstances, layers and passes"
 OF_A_CURVE = ("layer", "pass", "points", "pareto_front", "knee_bytes", "has_knee")
 
 
@@ -32,22 +33,28 @@ def ask(options, verb: str, *more):
     return program.ask(options.convscope, verb, *options.results, *more)
 
 
-def kept(entries: list, options) -> list:
-    """Return the entries whose circumstances --where asks for; raises ReportError if none is left."""
+def kept(entries: list, options, later: tuple = LATER) -> list:
+    """Return the entries whose circumstances --where asks for; raises ReportError if none is left.
+
+    Also where one is of a stand-in for a GPU and --virtual-time is not given. `later` are the columns of an
+    entry's parts that --where may ask for, which are looked at later.
+    """
+    if not options.virtual_time:
+        for entry in entries:
+            refuse_virtual_time([entry.get("device_name")], ", ".join(map(str, options.results)))
     wanted = conditions(options.where, "--where")
     for column in wanted:
-        if column not in LATER and any(column not in entry for entry in entries):
-            known = ", ".join([name for name, value in entries[0].items() if not isinstance(value, list)])
-            raise ReportError(
-                f"--where {column}=...: this table can be cut by {known}, {', '.join(LATER)} only"
-            )
+        if column not in later and any(column not in entry for entry in entries):
+            known = [name for name, value in entries[0].items() if not isinstance(value, list)]
+            names = ", ".join(dict.fromkeys((*known, *later)))
+            raise ReportError(f"--where {column}=...: this table can be cut by {names} only")
     left = [
         entry
         for entry in entries
-        if all(as_text(entry[column]) in values for column, values in wanted.items() if column not in LATER)
+        if all(as_text(entry[column]) in values for column, values in wanted.items() if column not in later)
     ]
     if not left:
-        raise ReportError("--where leaves nothing: no results of these circumstances")
+        raise ReportError(NOTHING)
     return left
 
 
@@ -75,7 +82,10 @@ def median_of(record: dict | None, **marks) -> Cell | None:
 def selection(results, options) -> list:
     """Return for each network and circumstances the choices by layer and pass, and their sums."""
     made = []
-    for network in kept(ask(options, "select")["networks"], options):
+    networks = kept(ask(options, "select")["networks"], options)
+    if not any(is_kept(oracle, options) for network in networks for oracle in network["oracles"]):
+        raise ReportError(NOTHING)
+    for network in networks:
         title, circumstances = title_of(network)
         made += [choosers(title, circumstances, network, options), sums(title, circumstances, network)]
     return made
@@ -93,7 +103,11 @@ def choosers(title, circumstances, network, options) -> Table:
         "not shown to be slower than the oracle: their 95% intervals overlap, or may on a quiet machine, or "
         "one has none"
     )
-    oracles = {(entry["layer"], entry["pass"]): entry["oracle"] for entry in network["oracles"]}
+    # A judgement does not say its problem: where two layers have one name neither oracle is shown.
+    oracles = {}
+    for entry in network["oracles"]:
+        place = entry["layer"], entry["pass"]
+        oracles[place] = None if place in oracles else entry["oracle"]
     for chooser in network["choosers"]:
         for judgement in filter(lambda part: is_kept(part, options), chooser["judgements"]):
             place = judgement["layer"], judgement["pass"]
@@ -146,7 +160,7 @@ def policies(results, options) -> list:
     runs.
     """
     folder = program.ROOT / "configs" / "policies"
-    return [steps(entry) for entry in kept(ask(options, "policies", "--policy", folder), options)]
+    return [steps(entry) for entry in kept(ask(options, "policies", "--policy", folder), options, ())]
 
 
 def steps(entry) -> Table:
@@ -196,6 +210,8 @@ def workspace(results, options) -> list:
         if is_kept(curve, options):
             shared = {name: value for name, value in curve.items() if name not in OF_A_CURVE}
             groups.setdefault(tuple(shared.items()), []).append(curve)
+    if not groups:
+        raise ReportError(NOTHING)
     made = []
     for shared, curves in groups.items():
         title, circumstances = title_of(dict(shared))

@@ -1,7 +1,5 @@
 """Tables of forward with an epilogue, applied as the sums are stored or in a pass over the output."""
 
-import pandas as pd
-
 from convscope_report import ReportError
 from convscope_report.contexts import (
     best,
@@ -20,6 +18,7 @@ SAME = "What does fusing gain with the same algorithm, and what would the pass c
 
 SEPARATE = ".separate."
 FLOAT_BYTES = 4
+NARROW_MATH = ("bf16", "fp16")  # whose tensors are of 2 bytes a number
 
 
 def fusion(results, options) -> list:
@@ -29,7 +28,7 @@ def fusion(results, options) -> list:
         if circumstances.scope["epilogue"] == "none":
             continue
         separate = records["algorithm"].str.contains(SEPARATE, regex=False)
-        made.append(best_of_each(title, circumstances, records[~separate], records[separate]))
+        made.append(best_of_each(title, circumstances, records, separate))
         made.append(of_the_same(title, circumstances, records[~separate], records[separate]))
     if not made:
         raise ReportError(
@@ -39,25 +38,26 @@ def fusion(results, options) -> list:
     return [table for table in made if table.rows]
 
 
-def best_of_each(title, circumstances, fused, separate) -> Table:
-    """Return a row a layer: the fastest fused, the fastest separate, and the fastest of a library."""
+def best_of_each(title, circumstances, records, separate) -> Table:
+    """Return a row a layer: the fastest fused, the fastest separate, and the fastest of a library.
+
+    `separate` says of each record whether it is of that form.
+    """
     columns = [Column("layer"), Column("fused by"), Column("fused", "number", "ms"), Column("separate by")]
     columns += [Column("separate", "number", "ms"), Column("separate / fused", "ratio"), Column("shown")]
     columns += [Column("library", "number", "ms"), Column("library / fused", "ratio")]
     table = Table(f"{title}, epilogue fused and apart", BEST, columns, circumstances)
-    counts = counts_of(fused if len(separate) == 0 else separate)
-    both = pd.concat([fused, separate])
-    libraries = both[both["family"] == "library"]
+    parts = records[~separate], records[separate], records[records["family"] == "library"]
     sums = {"fused": [], "separate": [], "library": []}
-    for layer, count in counts.items():
-        one, other, library = (best(part[part["layer"] == layer]) for part in (fused, separate, libraries))
+    for layer, count in counts_of(records).items():
+        one, other, library = (best(part[part["layer"] == layer]) for part in parts)
         times = [median_cell(record) for record in (one, other, library)]
-        for parts, cell in zip(sums.values(), times, strict=True):
-            parts.append((count, cell))
+        for summed, cell in zip(sums.values(), times, strict=True):
+            summed.append((count, cell))
         names = ["" if record is None else record["algorithm"] for record in (one, other)]
         table.add(layer, names[0], times[0], names[1], times[1], ratio(times[1], times[0]),
                   shown(one, other), times[2], ratio(times[2], times[0]))  # fmt: skip
-    totals = [sum_cell(parts) for parts in sums.values()]
+    totals = [sum_cell(summed) for summed in sums.values()]
     table.add("sum by count", "", totals[0], "", totals[1], ratio(totals[1], totals[0]), "", totals[2],
               ratio(totals[2], totals[0]))  # fmt: skip
     table.note("library: the fastest of a library's rows, in whichever form.")
@@ -102,8 +102,18 @@ def shown(one, other) -> str:
     return "yes" if ends[0] > ends[3] or ends[1] > ends[2] else "no"
 
 
+def element_bytes(math: str) -> int:
+    """Return the bytes of a number of a tensor in a math mode."""
+    return FLOAT_BYTES // 2 if math in NARROW_MATH else FLOAT_BYTES
+
+
+def pass_bytes(record) -> float:
+    """Return the bytes that a pass over the output reads and writes."""
+    numbers = record["batch"] * record["out_channels"] * record["output_h"] * record["output_w"]
+    return 2 * element_bytes(record["math"]) * numbers
+
+
 def copy_ms(record) -> float | None:
     """Return the milliseconds that reading and writing the output takes at the ceiling of copies."""
-    size = FLOAT_BYTES * record["batch"] * record["out_channels"] * record["output_h"] * record["output_w"]
     rate = record["ceiling_copy_gbs"]
-    return 2e-6 * size / rate if rate else None
+    return 1e-6 * pass_bytes(record) / rate if rate else None

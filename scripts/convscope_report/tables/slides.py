@@ -51,7 +51,8 @@ def slides(results, options) -> list:
 
     `options.steps` names at most one folder of `step --out`, whose machine's times stand beside the paper's.
     """
-    own = own_inputs(options.steps) if getattr(options, "steps", []) else None
+    is_virtual = getattr(options, "virtual_time", False)
+    own = own_inputs(options.steps, is_virtual) if getattr(options, "steps", []) else None
     rate = GRADIENT / TRANSFER_MS * 1e-6
     seconds, error = reductions(options.convscope, f"{rate:.6f}GB/s,0us")
     circumstances = (
@@ -98,12 +99,14 @@ def slides(results, options) -> list:
     return [table]
 
 
-def own_inputs(paths: list) -> Own:
+def own_inputs(paths: list, virtual_time: bool) -> Own:
     """Return what the rows of `convscope step --out` give; raises ReportError where some are missing."""
     if len(paths) != 1:
         raise ReportError(f"slides takes one folder of `step --out`, and {len(paths)} are named")
     rows = [
-        row for row in steps.read(Path(paths[0])) if row["basis"] == "modelled" and row["overlap"] == "none"
+        row
+        for row in steps.read(Path(paths[0]), virtual_time)
+        if row["basis"] == "modelled" and row["overlap"] == "none"
     ]
     if differing := steps.differing(rows):
         raise ReportError(

@@ -22,6 +22,7 @@ COLUMNS = [
 ]
 FORMULA, SIMULATOR = "closed form", "simgrid"
 SCALINGS = ("strong", "weak")
+LINKS = ("link_gbs", "link_us", "node_link_gbs", "node_link_us")
 HOW = "`convscope step CONFIG --rows RUN --batch N --gpus 1..1024 --link LINK --fabric simgrid --out DIR`"
 
 
@@ -30,31 +31,35 @@ def step_scaling(results, options) -> list:
     named = getattr(options, "steps", [])
     if not named:
         raise ReportError(f"step-scaling takes folders of modelled steps, and none is named: {HOW}")
-    wanted = conditions(options.where, "--where").items()
-    found = [
-        row
-        for path in named
-        for row in modelled(Path(path))
-        if all(as_text(row.get(column)) in values for column, values in wanted)
-    ]
+    is_virtual = getattr(options, "virtual_time", False)
+    rows = [row for path in named for row in modelled(Path(path), is_virtual)]
+    found = [rows[place] for place in steps.chosen(rows, conditions(options.where, "--where"))]
     # What all have in common is left out of the words; their machine's name is in them anyway.
     good = [row for row in found if row["outcome"] == "good"]
-    differing = [name for name in steps.differing(good) if name != "device_name"]
-    groups: dict = {}
-    for row in found:
-        more = "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
-        groups.setdefault(f"{row['network']}, {words(row)}{more}", []).append(row)
-    timed = {title: [row for row in rows if row["outcome"] == "good"] for title, rows in groups.items()}
-    if not any(timed.values()):
+    if not good:
         raise ReportError(
             "step-scaling: no modelled step with a time is left; see the column reason, or --where"
         )
-    return [table_of(title, rows, groups[title]) for title, rows in timed.items() if rows]
+    differing = [name for name in steps.differing(good) if name != "device_name"]
+    groups, refused = {}, {}
+    for row in good:
+        more = "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
+        groups.setdefault((kind(row, differing), words(row) + more), []).append(row)
+    for row in found:
+        if row["outcome"] != "good":
+            refused.setdefault(kind(row, differing), []).append(row)
+    return [table_of(text, rows, refused.get(place, [])) for (place, text), rows in groups.items()]
 
 
-def modelled(path: Path) -> list:
+def kind(row: dict, differing: list) -> tuple:
+    """Return what rows of one table have in common, also those without a time, whose words say less."""
+    names = ("network", "device_name", "platform", *LINKS, *differing)
+    return tuple(as_text(row.get(name)) for name in names)
+
+
+def modelled(path: Path, virtual_time: bool) -> list:
     """Return the modelled rows, refused ones too; raises ReportError where they lack what the table shows."""
-    rows = [row for row in steps.read_all(path) if row["basis"] == "modelled"]
+    rows = [row for row in steps.read_all(path, virtual_time) if row["basis"] == "modelled"]
     if not rows:
         raise ReportError(f"{path}: has no modelled steps: {HOW}")
     for row in rows:
@@ -66,22 +71,25 @@ def modelled(path: Path) -> list:
 
 def words(row: dict) -> str:
     """Return what the rows of a table have in common: machine, link and platform."""
-    latency = row.get("link_us")
-    return steps.words(row) + (
-        f", {latency:.3g} us" if steps.is_number(latency) else f" {row.get('platform')}"
-    )
+    bandwidth, latency, *within = (row.get(name) for name in LINKS)
+    if not steps.is_number(latency):
+        return f"{steps.words(row)} {row.get('platform')}"
+    text = f"{steps.words(row)}, {latency:.3g} us"
+    if all(map(steps.is_number, within)) and within != [bandwidth, latency]:
+        text += f", within a node {within[0]:.3g} GB/s, {within[1]:.3g} us"
+    return text
 
 
-def table_of(title: str, rows: list, all_of: list) -> Table:
-    """Return the table of the rows with a time; of `all_of` the refused ones are named below it."""
-    made = Table(f"Scaling: {title.split(', ')[0]}", QUESTION, COLUMNS, title.split(", ", 1)[1])
+def table_of(circumstances: str, rows: list, refused: list) -> Table:
+    """Return the table of the rows with a time; the refused ones are named below it."""
+    made = Table(f"Scaling: {rows[0]['network']}", QUESTION, COLUMNS, circumstances)
     made.suspect_means = "from records that were throttled or disturbed while measured"
     for row in sorted(rows, key=order):
         made.add(*line(row))
     made.note(
         "Strong: all GPUs share the images; weak: each has them. Simulated: SimGrid, the same reductions."
     )
-    for sentence in [*refusals(all_of), steps.error_words(rows)]:
+    for sentence in [*refusals(refused), steps.error_words(rows)]:
         if sentence:
             made.note(sentence)
     return made
@@ -120,12 +128,11 @@ def line(row: dict) -> list:
 
 
 def refusals(rows: list) -> list:
-    """Return a sentence for each reason and kind of scaling: which numbers of GPUs have no time."""
+    """Return a sentence for each reason and kind of scaling of refused rows: their numbers of GPUs."""
     missing: dict = {}
     for row in rows:
-        if row["outcome"] != "good":
-            place = row.get("reason"), row["scaling"], images(row)
-            missing.setdefault(place, set()).add(row["gpus"])
+        place = row.get("reason"), row["scaling"], images(row)
+        missing.setdefault(place, set()).add(row["gpus"])
     return [
         f"{reason}: {scaling} of {count} images on {', '.join(map(str, sorted(gpus)))} GPUs"
         for (reason, scaling, count), gpus in sorted(missing.items(), key=str)

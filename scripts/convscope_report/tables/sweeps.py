@@ -13,10 +13,12 @@ from convscope_report.contexts import (
     counts_of,
     device_text,
     in_order,
+    layers_left_out,
     median_cell,
     passes_of,
     ratio,
     right_contexts,
+    right_records,
     shortest,
     sum_by_count,
     time_cell,
@@ -89,10 +91,10 @@ def between(title, circumstances, records) -> Table:
 
 
 def swept(results, column: str, one_pass, refusal: str) -> list:
-    """Return one_pass(title, circumstances, records) of all that have several values in a column."""
+    """Return one_pass(title, circumstances, right records, all records) where a column has several values."""
     made = [
-        one_pass(f"{title} by {column}", circumstances, records)
-        for title, circumstances, records, _ in right_contexts(results, (column,))
+        one_pass(f"{title} by {column}", circumstances, records, everything)
+        for title, circumstances, records, everything in right_contexts(results, (column,))
         if records[column].nunique() > 1
     ]
     if not made:
@@ -105,7 +107,7 @@ def batch(results, options) -> list:
     return swept(results, "batch", by_batch, "batch; run a config with --batch 1,2,4,8,16")
 
 
-def by_batch(title, circumstances, records) -> Table:
+def by_batch(title, circumstances, records, everything) -> Table:
     """Return the time an image over the batch; the best algorithm of each layer and batch is marked."""
     batches = sorted(records["batch"].unique())
     columns = [Column(f"N={batch}", "number", "ms/image") for batch in batches]
@@ -128,7 +130,7 @@ def threads(results, options) -> list:
     return swept(results, "threads", by_threads, "number of threads; run a config with --threads 1,2,4")
 
 
-def by_threads(title, circumstances, records) -> Table:
+def by_threads(title, circumstances, records, everything) -> Table:
     """Return sums over layers by count; algorithms that lack a layer have no sum and are named."""
     threads = sorted(records["threads"].unique())
     names = [counted(count, "thread") for count in threads]
@@ -136,10 +138,10 @@ def by_threads(title, circumstances, records) -> Table:
     columns += [Column(f"speed-up at {count}", "ratio") for count in threads[1:]]
     columns += [Column(f"efficiency at {count}", "percent") for count in threads[1:]]
     table = Table(title, THREADS, columns, circumstances)
-    counts = counts_of(records)
+    counts, every = counts_of(records), counts_of(everything)
     found = by_place(records, "layer", "threads", "algorithm")
     sums = {
-        algorithm: [sum_by_count(found, counts, count, algorithm) for count in threads]
+        algorithm: [sum_by_count(found, every, count, algorithm) for count in threads]
         for algorithm in in_order(records["algorithm"])
     }
     lowest = [shortest(cells) for cells in zip(*sums.values(), strict=True)]
@@ -155,6 +157,8 @@ def by_threads(title, circumstances, records) -> Table:
     table.add("best of each layer", *whole, *gains(whole, threads))
     if missing:
         table.note(f"Without a right record for some layer, so without a sum: {', '.join(missing)}.")
+    for sentence in layers_left_out(counts, everything):
+        table.note(sentence)
     table.note(
         "Sums of medians of full over layers, by count. Efficiency: speed-up over the growth in threads."
     )
@@ -173,7 +177,7 @@ def gains(sums: list, threads: list) -> list:
 def machines(results, options) -> list:
     """Return for each network, circumstances and pass: times, map of winners, rank correlations."""
     made = []
-    for title, circumstances, records in contexts(results.ranked(), OF_A_MACHINE):
+    for title, circumstances, records in contexts(right_records(results), OF_A_MACHINE):
         records = records.assign(
             machine=[machine(record) for record in dictionaries(records)],
             method=[algorithm.rsplit(".", 1)[0] for algorithm in records["algorithm"]],
@@ -184,6 +188,12 @@ def machines(results, options) -> list:
             part = records[records["pass"] == name]
             heading = f"{title}: {name}"
             made += [function(heading, circumstances, part) for function in (times, winners, ranks)]
+            versions = sorted({int(version) for version in part["protocol"].dropna()})
+            if len(versions) > 1:
+                made[-3].note(
+                    f"Measured by versions {', '.join(map(str, versions))} of the protocol, whose times are "
+                    "not quite alike (docs/measuring.md)."
+                )
     if not made:
         raise ReportError(
             "all records are of one machine; name the result folders of two or more that ran the same config "

@@ -13,7 +13,7 @@ from convscope_report.tables.claims import (
     Row,
     verdicts,
 )
-from convscope_report.tables.fusion import FLOAT_BYTES, SEPARATE, shown
+from convscope_report.tables.fusion import FLOAT_BYTES, SEPARATE, element_bytes, pass_bytes, shown
 from convscope_report.tables.sweeps import OF_A_MACHINE, machine
 
 MACHINES = "What do memory, caches and registers of each machine deliver?"
@@ -33,7 +33,6 @@ REGISTERS = {
     "SSSE": 16 * 16,
     "NEON": 32 * 16,
 }
-NARROW_MATH = ("bf16", "fp16")
 # A multiply-add reads three operands; an SM's shared memory gives 32 banks of 4 bytes a clock.
 READS_OF_A_MULTIPLY_ADD = 3
 SHARED_BYTES_A_CLOCK = 128
@@ -55,7 +54,7 @@ def why_gpu(results, options) -> list:
         )
     ranked = ranked.assign(machine=[machine(record) for record in dictionaries(ranked)])
     wanted = conditions(options.where, "--where")
-    rows = operations.load(getattr(options, "operations", []), wanted)
+    rows = operations.load(getattr(options, "operations", []), wanted, options.virtual_time)
     convolutions = groups_of_convolutions(ranked)
     activations = groups_of_activations(ranked, rows)
     names = in_order([*ranked["machine"], *(row.machine for part in activations.values() for row in part)])
@@ -86,11 +85,14 @@ def of_machines(ranked, rows: list) -> Table:
         l1, l2, last = sizes(record["hardware"])
         file = registers(record["instructions"])
         table.add(name, copy, read, arithmetic, balance, file, operands, l1, l2, cache, last)
-    others = {name: row for row in rows if (name := machine_of(row)) not in set(ranked["machine"])}
-    for name, row in others.items():
+    others = {}
+    for row in rows:
+        others.setdefault(machine_of(row), []).append(row)
+    for name in [name for name in others if name not in set(ranked["machine"])]:
+        row, copy = others[name][0], best_rate(own["copy_gbs"] for own in others[name])
         l1, l2, last = sizes(row["hardware"])
         file = registers(row["hardware"].get("instructions"))
-        table.add(name, row["copy_gbs"], None, None, None, file, None, l1, l2, None, last)
+        table.add(name, copy, None, None, None, file, None, l1, l2, None, last)
     table.note("Rates are the best that were measured with these threads; balance: arithmetic over memory.")
     table.note("registers: vector registers that the instruction set names; renamed ones are not counted.")
     table.note("operands: the three numbers that each multiply-add reads, at the rate of arithmetic.")
@@ -184,8 +186,7 @@ def groups_of_convolutions(ranked) -> dict:
 
 def of_record(record) -> Row:
     """Return the row of a convolution's record."""
-    size = FLOAT_BYTES // 2 if record["math"] in NARROW_MATH else FLOAT_BYTES
-    flops, tensors = record["flops_executed"], record["bytes_min"]
+    flops, tensors, number = record["flops_executed"], record["bytes_min"], element_bytes(record["math"])
     reached = record["percent_of_ceiling"]
     giga = {name: known(record[f"ceiling_{name}_gbs"]) for name in ("copy", "cache")}
     peak = known(record["ceiling_gflops"])
@@ -202,7 +203,7 @@ def of_record(record) -> Row:
         suspect_ceiling=bool(known(record["suspect_ceiling"])),
         flops=flops,
         peak=peak and 1e9 * peak,
-        operands=None if flops is None else 2 * size * flops / FLOPS_OF_A_MULTIPLY_ADD,
+        operands=None if flops is None else 2 * number * flops / FLOPS_OF_A_MULTIPLY_ADD,
         cache_bytes=giga["cache"] and 1e9 * giga["cache"],
         is_gpu=record["device"] != "cpu",
         one_thread_a_core=one_a_core(record["threads"], record["hardware"]),
@@ -271,7 +272,7 @@ def difference(one, other) -> Row | None:
     time = other["full_median_ms"] - one["full_median_ms"]
     if time <= 0:
         return None
-    size = 2 * FLOAT_BYTES * other["batch"] * other["out_channels"] * other["output_h"] * other["output_w"]
+    size = pass_bytes(other)
     copy = known(other["ceiling_copy_gbs"])
     decided = copy is not None and shown(one, other) == "yes"
     return Row(

@@ -102,10 +102,9 @@ def write_tables(tables: list, options) -> None:
 
 
 def load(options) -> results.Results:
-    """Return the results that the options name, filtered by --where."""
-    return results.load(options.results, options.virtual_time, options.convscope).where(
-        **results.conditions(options.where, "--where")
-    )
+    """Return the results that the options name, no two layers of one name, filtered by --where."""
+    loaded = results.load(options.results, options.virtual_time, options.convscope)
+    return loaded.with_distinct_layers().where(**results.conditions(options.where, "--where"))
 
 
 def write_or_print(text: str, out: str | None) -> None:

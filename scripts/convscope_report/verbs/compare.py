@@ -4,12 +4,24 @@ from collections import Counter
 
 from convscope_report import ReportError, compare, results, saved
 from convscope_report.contexts import device_text
+from convscope_report.results import as_text
 from convscope_report.table import Column, Table
+from convscope_report.tables.choices import cap_text
 from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_tables
 
 # By the value of --fail-on: the verdicts that make the exit code 1.
 FAILING = {"slower": ("SLOWER",), "undecided": ("SLOWER", "UNDECIDED", "REFUSED")}
 QUESTION = "Is B faster or slower than A, record by record, beyond the noise?"
+# What records may differ in besides, by heading: a column where some do.
+BESIDES = {
+    "network": "network",
+    "math": "math",
+    "layout": "layout",
+    "epilogue": "epilogue",
+    "threads": "threads",
+    "cache": "cache",
+    "workspace_cap_bytes": "workspace up to",
+}
 
 
 def arguments(parser) -> None:
@@ -93,7 +105,9 @@ def verdicts(title, pairs, found, floor, matters, only_a, only_b, more=None) -> 
 
     `more` is what to do about UNDECIDED records where that is something else than of two runs.
     """
+    besides = [name for name in BESIDES if len({comparison.place[name] for comparison in found}) > 1]
     columns = [Column("verdict"), Column("layer"), Column("pass"), Column("batch", "count")]
+    columns += [Column(BESIDES[name]) for name in besides]
     columns += [Column("algorithm"), Column("A", "number", "ms"), Column("B", "number", "ms")]
     columns += [Column(name, "ratio") for name in ("B / A", "from", "to", "drift")]
     columns += [Column("remarks")]
@@ -103,13 +117,20 @@ def verdicts(title, pairs, found, floor, matters, only_a, only_b, more=None) -> 
     machines = ", ".join(dict.fromkeys(device_text(comparison.place) for comparison in found))
     table = Table(f"{networks}: {title}", QUESTION, columns, machines)
     for comparison in found:
-        place = (comparison.place[name] for name in ("layer", "pass", "batch", "algorithm"))
+        place = [comparison.place[name] for name in ("layer", "pass", "batch")]
+        place += [besides_text(name, comparison.place[name]) for name in besides]
         times = comparison.a_ms, comparison.b_ms
         ratios = comparison.ratio, comparison.low, comparison.high, comparison.drift
-        table.add(comparison.verdict, *place, *times, *ratios, "; ".join(comparison.remarks) or None)
+        remarks = "; ".join(comparison.remarks) or None
+        table.add(comparison.verdict, *place, comparison.place["algorithm"], *times, *ratios, remarks)
     for sentence in notes(pairs, found, floor, matters, only_a, only_b, more):
         table.note(sentence)
     return table
+
+
+def besides_text(name: str, value) -> str:
+    """Return a value of BESIDES as a reader sees it."""
+    return cap_text(value) if name == "workspace_cap_bytes" else as_text(value)
 
 
 def notes(pairs, found, floor, matters, only_a, only_b, more) -> list:

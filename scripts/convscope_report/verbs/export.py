@@ -117,11 +117,11 @@ def script(records, tool: str) -> str:
     """One command a problem in the records' order; for what the tool lacks, a comment with the reason."""
     lines = ["#!/bin/sh", f"# {TOOLS[tool].about}"]
     for record in dictionaries(records.drop_duplicates(["problem", "device"])):
-        lines += [
-            "",
-            f"# {record['network'] or 'single problem'} {record['layer'] or ''}: {record['problem']}",
-        ]
+        what = f"{record['network'] or 'single problem'} {record['layer'] or ''}: {record['problem']}"
+        lines += ["", f"# {' '.join(what.split())}"]  # a name of several lines would be commands
         try:
+            if record["epilogue"] != "none":
+                raise NotExpressible(f"the epilogue {record['epilogue']} is not written here")
             lines.append(TOOLS[tool].command(record))
         except NotExpressible as reason:
             lines.append(f"# not possible with {tool}: {reason}")

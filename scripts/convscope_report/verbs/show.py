@@ -111,14 +111,14 @@ def plot(options) -> int:
     """Draw the figures and print the paths of their files."""
     formats = formats_of(options, PLOT_FORMATS)
     results = load(options)
+    if results.ranked().empty:
+        raise ReportError(f"{options.name}: no record of these results was measured and right")
     made = []
     for name in NAMES if options.name == "all" else (options.name,):
         drawn = figures(name, results)
         if not drawn and options.name != "all":
             raise ReportError(f"{name}: {why_none(name)}")
         made += drawn
-    if not made:
-        raise ReportError("no figure: no record of these results was measured and right")
     return write_figures(made, options.out, formats)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report import steps as many_gpus
-from convscope_report.results import as_text, conditions
+from convscope_report.results import conditions, refuse_virtual_time
 from convscope_report.run_files import is_number, rows_document
 from convscope_report.tables import steps as step_table
 from convscope_report.verbs import (
@@ -22,6 +22,7 @@ AGAIN = "name a folder of `step --out`"
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
 NUMBERS_OF_ALL = ("batch", "chains", "inside_ms")
 NUMBERS_OF_STEP = ("convolutions_ms", "convolutions_alone_ms", "inside_over_alone")
+OPTIONAL = ("threads", "regret", "inside_low_ms", "inside_high_ms")  # numbers or null
 OTHERS = (
     "network",
     "choose",
@@ -59,7 +60,7 @@ def add_steps(parser) -> None:
 
 def print_steps(options) -> int:
     """Make the table and write it."""
-    made = step_table.table([read_step(path) for path in options.steps])
+    made = step_table.table([read_step(path, options.virtual_time) for path in options.steps])
     write_tables([made], options)
     return 0
 
@@ -70,13 +71,20 @@ def plot_arguments(parser) -> None:
     add_files(parser)
 
 
-def read_step(path: Path) -> list:
-    """Return the rows of a step's folder or file. Raises ReportError where it is none."""
+def read_step(path: Path, virtual_time: bool) -> list:
+    """Return the rows of a step's folder or file.
+
+    Raises ReportError where it is none, or without `virtual_time` of a stand-in for a GPU.
+    """
     file = path / "tasks.json" if path.is_dir() else path
     rows = rows_document(file, "rows of a step", AGAIN).get("rows")
     is_whole = isinstance(rows, list) and len(rows) > 1 and all(is_task(row) for row in rows)
     if not is_whole or not has_numbers(rows[-1], NUMBERS_OF_STEP):
         raise ReportError(f"{file}: no rows of a step that was run; {AGAIN}")
+    if not any(row["algorithm"] for row in rows):
+        raise ReportError(f"{file}: no rows of a step with a convolution; {AGAIN}")
+    if not virtual_time:
+        refuse_virtual_time((row["device_name"] for row in rows), file)
     return rows
 
 
@@ -85,7 +93,7 @@ def is_task(row) -> bool:
     if not isinstance(row, dict) or not row.keys() >= set(OTHERS) or not has_numbers(row, NUMBERS_OF_ALL):
         return False
     # A GPU has no threads of OpenMP.
-    if not (row.get("threads") is None or has_numbers(row, ("threads",))):
+    if any(row.get(name) is not None and not is_number(row[name]) for name in OPTIONAL):
         return False
     return not row["algorithm"] or has_numbers(row, ("alone_ms",))
 
@@ -101,7 +109,8 @@ def plot(options) -> int:
     from convscope_report.figures import steps
 
     formats = formats_of(options, PLOT_FORMATS)
-    return write_figures([steps.step(read_step(path)) for path in options.steps], options.out, formats)
+    rows = [read_step(path, options.virtual_time) for path in options.steps]
+    return write_figures([steps.step(one) for one in rows], options.out, formats)
 
 
 def timeline_arguments(parser) -> None:
@@ -125,18 +134,14 @@ def plot_timeline(options) -> int:
 
     formats = formats_of(options, PLOT_FORMATS)
     file = options.steps / "trace.json"
-    rows, schedules = many_gpus.read(options.steps), many_gpus.read_trace(file)
+    rows, schedules = many_gpus.read(options.steps, options.virtual_time), many_gpus.read_trace(file)
     if len(rows) != len(schedules):
         raise ReportError(
             f"{file}: {len(schedules)} schedules for {len(rows)} steps of steps.json: of another run; "
             "write both by one `convscope step --out FOLDER --trace FOLDER/trace.json`"
         )
-    wanted = conditions(options.where, "--where").items()
-    kept = [
-        (row, schedule)
-        for row, schedule in zip(rows, schedules, strict=True)
-        if all(as_text(row.get(column)) in values for column, values in wanted)
-    ]
+    wanted = conditions(options.where, "--where")
+    kept = [(rows[place], schedules[place]) for place in many_gpus.chosen(rows, wanted)]
     if not 0 < len(kept) <= MOST_PANELS:
         raise ReportError(
             f"{options.steps}: {len(kept)} steps to draw, where 1 to {MOST_PANELS} are expected; "

@@ -1,0 +1,128 @@
+"""Tables never mix problems, machines, forms or clocks, and name what is left out of their sums."""
+
+import csv
+import io
+import json
+
+import pytest
+from report_support import DATA, kept_file, made_up_gpu, report, write_results
+
+from convscope_report.results import Results, load
+from convscope_report.table import plain
+from convscope_report.tables.fusion import fusion
+
+
+def of_csv(*words):
+    """The rows of what `table` prints as CSV, its tables one after the other."""
+    done = report("table", *words, "--format", "csv")
+    assert (done.code, done.err) == (0, "")
+    return list(csv.DictReader(io.StringIO(done.out)))
+
+
+def test_the_pass_as_a_copy_moves_half_the_bytes_in_half_precision(tmp_path):
+    document = json.loads((DATA / "fused" / "results.json").read_text(encoding="utf-8"))
+    single = kept_file(tmp_path / "single.json.xz", document)
+    for record in document["records"]:
+        record["key"]["problem"] = record["key"]["problem"].replace(" fp32 ", " bf16 ")
+    half = kept_file(tmp_path / "half.json.xz", document)
+    copies = [[row[-1] for row in fusion(load([file]), None)[1].rows] for file in (single, half)]
+    assert copies[1] == pytest.approx([copy / 2 for copy in copies[0]])
+
+
+def test_a_layer_without_one_form_has_its_row_and_no_sum_of_that_form():
+    loaded = load([DATA / "fused"])
+    separate = loaded.records["algorithm"].str.contains(".separate.", regex=False)
+    left = loaded.records[~(separate & (loaded.records["layer"] == "conv2"))]
+    rows = {row[0]: row for row in fusion(Results(left, loaded.runs), None)[0].rows}
+    assert list(rows) == ["conv1", "conv2", "conv3", "sum by count"]
+    assert rows["conv2"][3:6] == ["", None, None]
+    assert plain(rows["sum by count"][2]) > 0 and rows["sum by count"][4] is None
+
+
+def test_a_layer_without_a_right_row_leaves_the_network_without_sums(tmp_path):
+    made_up_gpu(tmp_path / "wrong", device="cpu", slower=1, outcome="wrong", of="hw=10x10")
+    *algorithms, best = of_csv("layers", tmp_path / "wrong", "--where", "pass=forward")
+    assert len(algorithms) > 3 and {row["sum by count (ms)"] for row in algorithms} == {""}
+    assert float(best["sum by count (ms)"]) > 0
+    said = "No right record, so not in the sums: conv2."
+    assert said in report("table", "layers", tmp_path / "wrong", "--where", "pass=forward").out
+    done = report("table", "first-layer", tmp_path / "wrong")
+    assert (done.code, "no algorithm has all passes of all layers" in done.err) == (2, True)
+    made_up_gpu(
+        tmp_path / "sweep", device="cpu", slower=1, outcome="wrong", of="hw=10x10", source=DATA / "sweep"
+    )
+    rows = of_csv("threads", tmp_path / "sweep", "--where", "batch=4")
+    assert [row["algorithm"] for row in rows] == ["best of each layer"]
+    assert said in report("table", "threads", tmp_path / "sweep", "--where", "batch=4").out
+
+
+def test_problems_of_one_name_are_layers_of_their_own(run_convscope, convscope, tmp_path):
+    flags = ("--algorithm", "direct.cpu", "--threads", "1", "--time-limit", "0.05", "--isolate", "off")
+    flags += ("--min-samples", "6", "--max-samples", "6")
+    times = []
+    for taps in ("1x1", "3x3"):
+        problem, out = f"forward n=1 c=3 hw=8x8 k=4 rs={taps}", tmp_path / taps
+        done = run_convscope("run", "--case", problem, *flags, "--out", out)
+        assert done.returncode == 0, done.stderr
+        times.append(of_csv("layers", out, "--convscope", convscope)[0]["case (ms)"])
+    direct, best = of_csv("layers", tmp_path / "1x1", tmp_path / "3x3", "--convscope", convscope)
+    for row in (direct, best):
+        assert [row["case rs=1x1 (ms)"], row["case rs=3x3 (ms)"]] == times
+    one = of_csv("layers", tmp_path / "1x1", tmp_path / "3x3", "--where", "layer=case rs=3x3")
+    assert [name for name in one[0] if name.startswith("case")] == ["case rs=3x3 (ms)"]
+
+
+def test_an_oracle_that_may_be_of_another_problem_is_not_shown(convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    document["records"] = [one for one in document["records"] if one["key"]["layer"] != "conv2"]
+    for record in document["records"]:
+        record["key"]["layer"] = "case"
+    both = kept_file(tmp_path / "both.json.xz", document)
+    rows = of_csv("selection", both, "--convscope", convscope)
+    of_layers = [row for row in rows if row["layer"] == "case"]
+    assert len(of_layers) == 6 and {row["oracle"] for row in of_layers} == {""}
+
+
+def test_counts_that_differ_between_machines_are_tables_of_their_own(tmp_path):
+    made_up_gpu(tmp_path / "other", device="cpu", slower=1)
+    for name in ("results.json", "results.csv"):
+        file = tmp_path / "other" / name
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("Processor @ 2.50GHz", "Processor @ 3.00GHz"), encoding="utf-8")
+    words = ["opcounts", DATA / "basic", tmp_path / "other", "--where", "pass=forward"]
+    assert report("table", *words).out.count("\n  device cpu\n") == 1
+    with (tmp_path / "other" / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["algorithm"] == "fft16.cpu" and row["flops_executed"]:
+            row["flops_executed"] = str(2 * float(row["flops_executed"]))
+    document = json.loads((tmp_path / "other" / "results.json").read_text(encoding="utf-8"))
+    write_results(tmp_path / "other", document, rows)
+    shares = [row["executed / nominal"] for row in of_csv(*words) if row["operations"] == "fft16.cpu"]
+    assert float(shares[1]) == pytest.approx(2 * float(shares[0]))
+    assert "Processor @ 3.00GHz\n" in report("table", *words).out
+
+
+def test_machines_of_two_protocols_are_said_to_be(tmp_path):
+    made_up_gpu(tmp_path / "gpu")
+    file = tmp_path / "gpu" / "results.json"
+    document = json.loads(file.read_text(encoding="utf-8"))
+    for record in document["records"]:
+        if record["time"]:
+            record["time"]["protocol"] = 2
+    file.write_text(json.dumps(document), encoding="utf-8")
+    done = report("table", "gpus", DATA / "basic", tmp_path / "gpu", "--where", "pass=forward")
+    assert done.code == 0, done.err
+    assert done.out.count("Measured by versions 1, 2 of the protocol, whose times are not quite alike") == 1
+
+
+@pytest.mark.parametrize("name", ["selection", "policies", "workspace"])
+def test_virtual_time_is_refused_where_the_program_computes_too(name, convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    for record in document["records"]:
+        record["device"]["name"] = "a stand-in (virtual time)"
+    words = ["table", name, kept_file(tmp_path / "run.json.xz", document), "--convscope", convscope]
+    done = report(*words)
+    assert (done.code, done.out) == (2, "")
+    assert "time is virtual" in done.err and "run.json.xz" in done.err
+    assert report("--virtual-time", *words).code == 0
