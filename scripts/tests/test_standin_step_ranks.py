@@ -79,6 +79,19 @@ def test_gradients_are_summed_between_the_gpus_of_mpi_ranks(ranks):
     assert "NVIDIA H200, stand-in" in done.stdout
 
 
+def test_a_whole_batch_that_rank_0_has_no_memory_for_costs_the_speed_up_alone(ranks):
+    job = ranks()
+    words = job.words(None, "--batch", "256", "--reduce", "nccl", "--overlap", "none")
+    headroom = 1 << 30  # that the device keeps free; a share needs 0.4 MB, the whole batch twice that
+    words = job.on_other_gpus(words, memory_bytes=headroom + 900_000)
+    done = job.run(words, words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rank 0 has no memory for a batch of 256 beside its share" in done.stderr
+    (row,) = job.rows()
+    assert (row["outcome"], row["speedup"]) == ("good", None), row
+    assert row["step_ms"] > 0
+
+
 def test_sums_that_are_wrong_on_one_rank_make_its_rows_wrong(ranks):
     job = ranks()
     words = job.words({"nccl": {"wrong_rank": 1}}, "--reduce", "nccl,ring")

@@ -133,6 +133,9 @@ void check_patterns(std::string_view flag, const std::vector<std::string>& patte
 // What a measured step is, and how it is measured; `images` are one process's. Both throw UsageError.
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images);
 MeasureStepOptions measure_options(const StepOptions& options, const Program& program, const StepRun& run);
+// Whether the tensors of a step take at most three quarters of the device's memory that is not taken yet; the
+// rest is for workspaces. check_memory() throws UsageError where they take more.
+bool has_memory_for(const StepNetwork& network, Device& device);
 void check_memory(const StepNetwork& network, Device& device);
 // What it is chosen by and how long it may take, for the line that runs it again: a space before each flag.
 std::string choice_flags(const StepOptions& options);

@@ -120,9 +120,9 @@ void check_arguments(const StepOptions& options, const Suite& suite, const Progr
   measure_options(options, program, run);
 }
 
-// Planning and checking algorithms on rank 0, for which the others wait.
+// Planning or checking one candidate on rank 0, for which the others wait.
 constexpr std::chrono::minutes kLongestWait{10};
-// Of processes on CPUs, of which it is not known before how long they check or compute.
+// Of processes on CPUs, of which it is not known before how long a check or a step takes.
 constexpr std::chrono::minutes kLongestWaitOfProcesses{60};
 
 // The steps of all batches on the ranks of a job.
@@ -198,8 +198,13 @@ class StepsOnRanks {
     std::optional<TrainingStep> whole;
     if (job_.rank() == 0 && job_.size() > 1) {
       StepNetwork of_one = network_of(suite_, options_.per_gpu ? images : batch, run.is_fused);
-      check_memory(of_one, device);
-      whole.emplace(std::move(of_one), device, measuring.seed);
+      if (has_memory_for(of_one, device))
+        whole.emplace(std::move(of_one), device, measuring.seed);
+      else
+        fmt::print(program_.errors,
+                   "convscope: rank 0 has no memory for a batch of {} beside its share, so rows have no time of "
+                   "one rank and no speed-up\n",
+                   of_one.layers.front().problem.batch);
     }
     RankedStepCalls calls;
     calls.records_spans = keeper_ && !options_.trace.empty();
