@@ -43,9 +43,13 @@ constexpr int kLine = 16;  // floats
 // The distance, in rows of B, of the prefetches into L1.
 constexpr int kPrefetchedRows = 16;
 
-// How a kernel loads B: prefetched into L1, of the last vector only the used columns, without those
-// prefetches (streamed), or without any, what the caller asks for included (resident).
-enum class Loads { prefetched, masked, streamed, resident };
+// How a kernel loads B.
+enum class Loads {
+  prefetched,  // into L1, and into L2 what the caller asks for
+  masked,      // likewise; of the last vector only the used columns
+  streamed,    // without the prefetches into L1
+  resident,    // without either
+};
 // With 16 registers a step has 12 multiply-adds and 8 loads. Three prefetches more make it slower where
 // another thread takes every second slot of the core, and a packed B is in L1 or a stream that the hardware
 // follows.

@@ -31,7 +31,7 @@ enum class GemmMode { overwrite, add, subtract };
 // floats apart, and with the next tile those `block` floats farther on. Any addresses: nothing is read.
 struct Prefetch {
   const float* from = nullptr;  // null: the next panel, a share with each tile
-  int64_t step = 0;             // 0: nothing is worth a prefetch
+  int64_t step = 0;             // 0, with `from`: it may be left out
   int64_t block = 16;
 };
 // Consecutive lines, for a product of this depth.

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
@@ -68,15 +69,15 @@ struct Product {
         b_panels.get()[j / nr * nr * depth + k * nr + j % nr] = b_rows[k * b_stride + j] = b[k * columns + j];
   }
 
-  void run(float* c, int64_t c_stride, GemmMode mode) const {
+  void run(float* c, int64_t c_stride, GemmMode mode, Prefetch prefetch = {}) const {
     const auto [rows, columns, depth] = sizes;
     const float* const x = a_ordered.data();
     const GemmPanels y =
         b_order == BOrder::panels ? GemmPanels{b_panels.get()} : GemmPanels{b_rows.data(), b_stride};
     if (order == AOrder::rows)
-      gemm_rows(x, a_stride, y, c, c_stride, rows, columns, depth, mode);
+      gemm_rows(x, a_stride, y, c, c_stride, rows, columns, depth, mode, prefetch);
     else
-      gemm_columns(x, a_stride, y, c, c_stride, rows, columns, depth, mode);
+      gemm_columns(x, a_stride, y, c, c_stride, rows, columns, depth, mode, prefetch);
   }
 
   double exact(int64_t i, int64_t j) const {
@@ -103,6 +104,9 @@ void expect_right(const Sizes& sizes, AOrder order, BOrder b_order, GemmMode mod
   const float before = mode == GemmMode::overwrite ? kNan : 2.5f;
   std::vector<float> c(sizes.rows * stride, before);
   product.run(c.data(), stride, mode);
+  std::vector<float> unprefetched(c.size(), before);
+  product.run(unprefetched.data(), stride, mode, {product.a.data(), 0});
+  ASSERT_EQ(std::memcmp(c.data(), unprefetched.data(), c.size() * sizeof(float)), 0);
   for (int64_t i = 0; i < sizes.rows; ++i) {
     for (int64_t j = 0; j < sizes.columns; ++j) {
       const double exact = product.exact(i, j);

@@ -73,5 +73,47 @@ TEST(RankedStep, EndsWhenRankZeroSaysWhateverTheOthersWereGiven) {
   });
 }
 
+// Sums whose samples are never disturbed, or those of the sum alone always.
+class ScriptedSums final : public RankSums {
+ public:
+  ScriptedSums(std::unique_ptr<RankSums> sums, bool repeats) : sums_(std::move(sums)), repeats_(repeats) {}
+  Fabric& fabric() override { return sums_->fabric(); }
+  Queue& queue() override { return sums_->queue(); }
+  std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
+    return sums_->make(of, step);
+  }
+  void begin_after(Queue& compute, std::function<void()> sum) override {
+    sums_->begin_after(compute, std::move(sum));
+  }
+  void finish() override { sums_->finish(); }
+  double slowest(const std::function<void()>& work, int64_t&) override {
+    work();
+    if (calls_++ % 4 == 2 && repeats_) work();  // the third of step, compute, sum and update
+    return 1;
+  }
+
+ private:
+  std::unique_ptr<RankSums> sums_;
+  bool repeats_;
+  int calls_ = 0;
+};
+
+TEST(RankedStep, UpdatesByTheMeanGradientWhereASumIsTakenAgain) {
+  const auto weights_on_2_ranks = [](bool repeats) {
+    std::vector<float> weights;
+    run_ranks(2, [&](Fabric& fabric) {
+      CpuDevice device;
+      const Registry registry = testing::step_registry();
+      TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+      ScriptedSums sums(sums_on_cpus(fabric, device, short_options().plan.threads), repeats);
+      std::vector<StepRow> rows{row_of(Reduction::ring, 2)};
+      measure_ranked_step(step, registry, device, fabric, sums, short_options(), rows, nullptr, {});
+      if (fabric.rank() == 0) weights = step.read_parameters();
+    });
+    return weights;
+  };
+  EXPECT_EQ(weights_on_2_ranks(true), weights_on_2_ranks(false));
+}
+
 }  // namespace
 }  // namespace convscope

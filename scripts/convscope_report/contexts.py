@@ -192,7 +192,7 @@ def counts_of(records) -> dict:
 def layers_left_out(counts: dict, everything) -> list:
     """One sentence that names the layers of `everything` without a right record; `counts` has the others."""
     left = [layer for layer in counts_of(everything) if layer not in counts]
-    return [f"No right record, so not in the sums: {', '.join(left)}."] if left else []
+    return [f"No right record, so the network has no sum: {', '.join(left)}."] if left else []
 
 
 def sum_by_count(found: dict, counts: dict, *place) -> Cell | None:

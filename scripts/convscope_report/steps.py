@@ -82,9 +82,9 @@ def differing(rows: list) -> list:
     return [name for name, values in known.items() if len(values) > 1]
 
 
-def words(row: dict) -> str:
-    """Return what a row rests on: machine, basis and link."""
-    link = f"link {row['link_gbs']:.3g} GB/s" if is_number(row.get("link_gbs")) else "simulated network"
+def words(row: dict, number="{:.3g}".format) -> str:
+    """Return what a row rests on: machine, basis and link, whose bandwidth is as `number` writes it."""
+    link = f"link {number(row['link_gbs'])} GB/s" if is_number(row.get("link_gbs")) else "simulated network"
     machine = row.get("device_name") or "unknown device"
     besides = ", with what stands between the convolutions" if is_number(row.get("operations_ms")) else ""
     return f"{row['basis']}: compute from rows of {machine}{besides}, {link}"

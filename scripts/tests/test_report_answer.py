@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from convscope_report.html import answer, sides
+from convscope_report.html import answer, sides, summary
 
 CIRCUMSTANCES = {"network": "net", "batch": 1, "math": "fp32", "layout": "nchw", "device": "cpu"}
 
@@ -133,6 +133,14 @@ def test_a_layer_without_a_right_record_has_no_winner_and_is_in_no_sum():
     assert (total.ms, total.missing) == (1.5, ["conv2 forward"])
     assert "conv2 forward is without a winner and not in it" in answer.sentence([won, lost])
     assert answer.sum_of([lost]) is None and "nobody wins" in answer.sentence([lost])
+
+
+def test_the_sentence_of_a_sum_says_which_layers_are_not_in_it():
+    lost = contest(record("fft16", 0.5, outcome="wrong", standing="wrong", layer="conv2"))
+    records = pd.concat([contest(record("direct", 1.5, 1), winner=1.5), lost], ignore_index=True)
+    said = summary.total(records[records["rank"].notna()], records)
+    assert said.startswith("Best of each layer: 1.500 ms over 1 convolutions")
+    assert said.endswith("; conv2 forward is without a winner and not in it.")
 
 
 def test_a_filter_that_hides_the_winner_is_said():

@@ -4,11 +4,13 @@ import csv
 import io
 import json
 
+import pandas as pd
 import pytest
 from report_support import DATA, kept_file, made_up_gpu, report, write_results
 
 from convscope_report.results import Results, load
 from convscope_report.table import plain
+from convscope_report.tables.by_layer import opcounts
 from convscope_report.tables.fusion import fusion
 
 
@@ -43,17 +45,35 @@ def test_a_layer_without_a_right_row_leaves_the_network_without_sums(tmp_path):
     made_up_gpu(tmp_path / "wrong", device="cpu", slower=1, outcome="wrong", of="hw=10x10")
     *algorithms, best = of_csv("layers", tmp_path / "wrong", "--where", "pass=forward")
     assert len(algorithms) > 3 and {row["sum by count (ms)"] for row in algorithms} == {""}
-    assert float(best["sum by count (ms)"]) > 0
-    said = "No right record, so not in the sums: conv2."
+    assert best["sum by count (ms)"] == "" and float(best["conv1 (ms)"]) > 0
+    said = "No right record, so the network has no sum: conv2."
     assert said in report("table", "layers", tmp_path / "wrong", "--where", "pass=forward").out
     done = report("table", "first-layer", tmp_path / "wrong")
     assert (done.code, "no algorithm has all passes of all layers" in done.err) == (2, True)
+    assert "no right record: conv2 forward, conv2 backward_data, conv2 backward_filter" in done.err
+    assert "--first-backward-data" not in done.err
     made_up_gpu(
         tmp_path / "sweep", device="cpu", slower=1, outcome="wrong", of="hw=10x10", source=DATA / "sweep"
     )
     rows = of_csv("threads", tmp_path / "sweep", "--where", "batch=4")
-    assert [row["algorithm"] for row in rows] == ["best of each layer"]
+    (best,) = rows
+    assert best["algorithm"] == "best of each layer"
+    assert {best[name] for name in ("1 thread (ms)", "2 threads (ms)", "speed-up at 2")} == {""}
     assert said in report("table", "threads", tmp_path / "sweep", "--where", "batch=4").out
+    done = report("plot", "scaling", tmp_path / "sweep", "--where", "batch=4", "-o", tmp_path)
+    assert (done.code, f"scaling: {said}" in done.err) == (2, True)
+
+
+def test_a_layer_without_a_right_record_in_any_form_leaves_no_sum_and_is_named():
+    loaded = load([DATA / "fused"])
+    wrong = loaded.records["layer"] == "conv2"
+    changed = {"rank": loaded.records["rank"].mask(wrong, None)}
+    changed["outcome"] = loaded.records["outcome"].mask(wrong, "wrong")
+    made = fusion(Results(loaded.records.assign(**changed), loaded.runs), None)[0]
+    rows = {row[0]: row for row in made.rows}
+    assert list(rows) == ["conv1", "conv3", "sum by count"]
+    assert [rows["sum by count"][place] for place in (2, 4, 5, 7, 8)] == [None] * 5
+    assert "No right record, so the network has no sum: conv2." in made.footnotes
 
 
 def test_problems_of_one_name_are_layers_of_their_own(run_convscope, convscope, tmp_path):
@@ -81,6 +101,10 @@ def test_an_oracle_that_may_be_of_another_problem_is_not_shown(convscope, tmp_pa
     rows = of_csv("selection", both, "--convscope", convscope)
     of_layers = [row for row in rows if row["layer"] == "case"]
     assert len(of_layers) == 6 and {row["oracle"] for row in of_layers} == {""}
+    done = report("table", "selection", both, "--where", "pass=forward", "--convscope", convscope)
+    assert "Several problems under one name, so no oracle is shown: case forward." in done.out
+    alone = report("table", "selection", DATA / "basic", "--convscope", convscope)
+    assert alone.code == 0 and "Several problems" not in alone.out
 
 
 def test_counts_that_differ_between_machines_are_tables_of_their_own(tmp_path):
@@ -100,7 +124,41 @@ def test_counts_that_differ_between_machines_are_tables_of_their_own(tmp_path):
     write_results(tmp_path / "other", document, rows)
     shares = [row["executed / nominal"] for row in of_csv(*words) if row["operations"] == "fft16.cpu"]
     assert float(shares[1]) == pytest.approx(2 * float(shares[0]))
-    assert "Processor @ 3.00GHz\n" in report("table", *words).out
+    out = report("table", *words).out
+    assert [line for line in out.splitlines() if "GHz" in line] == [
+        "  Intel(R) Xeon(R) Processor @ 2.50GHz",
+        "  Intel(R) Xeon(R) Processor @ 3.00GHz",
+    ]
+    assert "as of two programs" not in out
+
+
+def test_only_what_tells_counts_apart_splits_their_table():
+    loaded = load([DATA / "sweep"])
+    made = opcounts(loaded, None)
+    doubled = (loaded.records["algorithm"] == "direct.cpu") & (loaded.records["threads"] == 2)
+    counts = [
+        None if count is None else (1 + twice) * count
+        for count, twice in zip(loaded.records["flops_executed"], doubled, strict=True)
+    ]
+    changed = Results(loaded.records.assign(flops_executed=counts), loaded.runs)
+    split = opcounts(changed, None)
+    assert {table.circumstances for table in made} == {"device cpu"}
+    assert {table.circumstances for table in split} == {"device cpu, 1 thread", "device cpu, 2 threads"}
+    assert len(split) == 2 * len(made)
+
+
+def test_counts_that_differ_under_equal_circumstances_are_said_to():
+    loaded = load([DATA / "basic"])
+    records = loaded.records.assign(run=1)
+    records["flops_executed"] = [
+        2 * count if algorithm == "fft16.cpu" else count
+        for count, algorithm in zip(records["flops_executed"], records["algorithm"], strict=True)
+    ]
+    both = Results(pd.concat([loaded.records, records], ignore_index=True), loaded.runs * 2)
+    made = opcounts(both, None)
+    assert {table.circumstances for table in made} == {"device cpu"}
+    said = "Records under the same circumstances differ, as of two programs; the last is shown: fft16.cpu."
+    assert all(said in table.footnotes for table in made)
 
 
 def test_machines_of_two_protocols_are_said_to_be(tmp_path):
@@ -114,6 +172,15 @@ def test_machines_of_two_protocols_are_said_to_be(tmp_path):
     done = report("table", "gpus", DATA / "basic", tmp_path / "gpu", "--where", "pass=forward")
     assert done.code == 0, done.err
     assert done.out.count("Measured by versions 1, 2 of the protocol, whose times are not quite alike") == 1
+
+
+@pytest.mark.parametrize("name", ["selection", "policies", "workspace"])
+def test_a_run_without_records_is_said_to_hold_none(name, convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    file = kept_file(tmp_path / "empty.json.xz", document | {"records": []})
+    done = report("table", name, file, "--convscope", convscope)
+    assert (done.code, done.out) == (2, "")
+    assert "empty.json.xz: no records: the run had no candidates" in done.err
 
 
 @pytest.mark.parametrize("name", ["selection", "policies", "workspace"])

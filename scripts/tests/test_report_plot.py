@@ -12,6 +12,7 @@ from report_support import DATA
 
 from convscope_report import results
 from convscope_report.cli import main
+from convscope_report.contexts import counts_of
 from convscope_report.figures import COLOURS, NAMES, figures, planes, speedups, style
 
 # Words that make an axis label one with a unit; categories (layers, algorithms) are labelled by their ticks.
@@ -134,10 +135,39 @@ def test_the_front_has_what_nothing_beats(drawn):
 def test_a_layer_that_fails_at_one_number_of_threads_leaves_no_sum_there():
     ranked = results.load([DATA / "sweep"]).where(batch=["4"]).ranked()
     failed = (ranked["layer"] == "conv2") & (ranked["threads"] == 2)
-    assert {value for value, _ in speedups.network_sums(ranked, "threads")} == {1, 2}
-    assert {value for value, _ in speedups.network_sums(ranked[~failed], "threads")} == {1}
-    disturbed = speedups.network_sums(ranked.assign(standing="disturbed"), "threads")
+    counts = counts_of(ranked)
+    assert {value for value, _ in speedups.network_sums(ranked, "threads", counts)} == {1, 2}
+    assert {value for value, _ in speedups.network_sums(ranked[~failed], "threads", counts)} == {1}
+    disturbed = speedups.network_sums(ranked.assign(standing="disturbed"), "threads", counts)
     assert {total.sign for total in disturbed.values()} == {"d"}
+    assert speedups.without_sum(ranked, "threads", counts) == []
+    assert speedups.without_sum(ranked[~failed], "threads", counts) == [
+        "threads 2: no right record of conv2, so no sum"
+    ]
+
+
+def test_a_layer_without_a_right_record_leaves_no_sum_of_the_others():
+    loaded = results.load([DATA / "sweep"]).where(batch=["4"])
+    assert len(speedups.scaling(loaded)) == 1
+    lost = loaded.records["rank"].mask(loaded.records["layer"] == "conv2", None)
+    assert speedups.scaling(results.Results(loaded.records.assign(rank=lost), loaded.runs)) == []
+    pyplot.close("all")
+
+
+def test_a_speed_up_is_over_the_first_value_of_the_axis_or_not_drawn():
+    sums = {
+        (value, name): speedups.Sum(ms)
+        for name, times in (("all", {1: 8.0, 2: 4.0, 4: 2.0}), ("late", {2: 4.0, 4: 2.0}))
+        for value, ms in times.items()
+    }
+    heading = ("title", "question", "text")
+    axes = speedups.lines(heading, sums, ["all", "late"], {}, "threads", "speed-up").axes
+    assert [line.get_label() for line in axes[0].lines] == ["all", "late"]
+    drawn = [list(line.get_ydata()) for line in axes[1].lines if line.get_linestyle() == "-"]
+    assert drawn == [[1.0, 2.0, 4.0]]
+    axes = speedups.lines(heading, sums, ["all", "late"], {}, "images a batch", "images/s").axes
+    assert [list(line.get_ydata()) for line in axes[1].lines] == [[125.0, 500.0, 2000.0], [500.0, 2000.0]]
+    pyplot.close("all")
 
 
 def test_times_at_several_caps_are_over_the_layers_fastest_at_any():

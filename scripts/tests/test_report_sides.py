@@ -1,6 +1,7 @@
 """Several runs in one report: a column each, ranked alone, with `compare`'s verdicts over time."""
 
 import argparse
+import dataclasses
 import json
 import re
 
@@ -131,6 +132,9 @@ def test_slower_winners_are_not_called_faster():
     assert "the best library record takes 0.50x as long as the best of each" in sides.sentence(
         [grid], [total, total], 2
     )
+    part = dataclasses.replace(total, library_ms=4.0, missing=["b forward"])
+    assert "takes 0.50x as long" in sides.sentence([grid], [total, part], 2), "a sum of a part is none"
+    assert "library" not in sides.sentence([grid], [part, part], 2)
 
 
 def test_records_that_ran_out_of_memory_are_a_warning(convscope):

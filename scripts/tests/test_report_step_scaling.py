@@ -102,14 +102,39 @@ def test_links_are_never_mixed_and_refused_steps_are_named(kept):
     assert len(lines(file, "--where", "link_us=9")) == 1
 
 
+def test_refused_steps_without_any_with_a_time_are_named_with_what_they_are_of(kept):
+    refused = {"outcome": "refused", "reason": "no_rows", "step_ms": None}
+    lost = [step(2, threads=4, **refused), step(4, threads=2, link_us=9, **refused)]
+    done = report("table", "step-scaling", kept("lost", [step(1, threads=2), *lost]))
+    assert (done.code, done.out.count("Scaling: small")) == (0, 1)
+    text = " ".join(done.out.split())
+    assert "link 5 GB/s, 7 us, threads 2 reduce" in text
+    of = "No time at all of small, modelled: compute from rows of A processor, link 5 GB/s"
+    assert f"{of}, 7 us, threads 4: no_rows: weak of 64 images on 2 GPUs, reduced by ring" in text
+    assert f"{of}, 9 us, threads 2: no_rows: weak of 64 images on 4 GPUs, reduced by ring" in text
+
+
+def test_the_reductions_that_were_refused_are_named_where_there_are_several(kept):
+    refused = {"outcome": "refused", "reason": "no_rows", "step_ms": None}
+    halves = [step(3, reduce=name, **refused) for name in ("halving", "ring")]
+    file = kept("several", [step(2), step(2, reduce="tree"), step(6, reduce="tree", **refused), *halves])
+    text = report("table", "step-scaling", file).out
+    assert "no_rows: weak of 64 images on 3 GPUs, reduced by halving, ring" in text
+    assert "no_rows: weak of 64 images on 6 GPUs, reduced by tree" in text
+
+
 def test_links_that_are_nearly_alike_or_differ_within_a_node_are_never_mixed(kept):
     near = kept("near", [step(1), step(1, link_gbs=5.001)])
-    assert report("table", "step-scaling", near).out.count("Scaling: small") == 2
+    out = report("table", "step-scaling", near).out
+    assert out.count("Scaling: small") == 2
+    assert (out.count("link 5 GB/s, 7 us\n"), out.count("link 5.001 GB/s, 7 us\n")) == (1, 1)
     nodes = {"node_link_gbs": 5, "node_link_us": 7}
     file = kept("nodes", [step(1, **nodes), step(1, **nodes | {"node_link_gbs": 100})])
     done = report("table", "step-scaling", file)
     assert done.out.count("Scaling: small") == 2
     assert done.out.count("7 us, within a node 100 GB/s, 7 us") == 1
+    older = kept("older", [step(1), step(2, **nodes)])
+    assert report("table", "step-scaling", older).out.count("Scaling: small") == 1
 
 
 def test_a_refused_step_is_named_beside_steps_with_operations(kept):

@@ -108,6 +108,7 @@ def test_a_step_on_a_gpu_has_no_threads(tmp_path, capsys):
         json.dumps({"rows": [WHOLE | {"batch": None}, WHOLE]}),
         json.dumps({"rows": [WHOLE | {"inside_low_ms": "fast"}, WHOLE]}),
         json.dumps({"rows": [WHOLE, WHOLE]}),
+        json.dumps({"rows": [{k: v for k, v in row.items() if k != "threads"} for row in rows()]}),
     ],
 )
 def test_what_is_no_step_is_refused(tmp_path, capsys, text):

@@ -16,6 +16,7 @@ from report_support import DATA, report
 
 from convscope_report import figures as all_figures
 from convscope_report import kept, results
+from convscope_report.contexts import counts_of
 from convscope_report.figures import planes, speedups
 from convscope_report.figures.style import SUSPECT
 from convscope_report.html import page, summary
@@ -300,7 +301,7 @@ def test_a_figure_marks_the_winners_and_what_is_suspect(name, loaded, options):
 def test_the_network_sum_is_that_of_the_winners(loaded):
     here = loaded.ranked()
     here = here[(here["pass"] == "forward") & (here["device_name"] == "another processor")]
-    total = speedups.network_sums(here, "threads")[2, None]
+    total = speedups.network_sums(here, "threads", counts_of(here))[2, None]
     best = here[here["rank"] == 1]
     assert total.value == pytest.approx((best["full_median_ms"] * best["count"]).sum())
 

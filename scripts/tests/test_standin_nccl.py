@@ -201,9 +201,9 @@ def test_ranks_with_gpus_that_are_not_alike_are_refused_and_each_is_named(ranks)
         for said in (
             "GPUs of 2 sorts",
             "rank 0: NVIDIA H200, stand-in",
-            "132 multiprocessors, 141.0 GiB; power limit 700000 mW, max sm clock 1980 MHz, ",
+            "132 multiprocessors; power limit 700000 mW, max sm clock 1980 MHz, ",
             "rank 1: NVIDIA H200, stand-in",
-            "132 multiprocessors, 80.0 GiB; power limit 700000 mW, max sm clock 1980 MHz, ",
+            "132 multiprocessors; power limit 700000 mW, max sm clock 1980 MHz, ",
             "CUDA_VISIBLE_DEVICES",
         ):
             assert said in row["note"]

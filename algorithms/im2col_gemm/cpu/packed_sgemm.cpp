@@ -42,6 +42,7 @@ class Part {
       : p_(product),
         c_transposed_(c_transposed),
         share_(share),
+        narrow_(has_narrow_panels()),
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
@@ -84,7 +85,8 @@ class Part {
     const int64_t row_step = ceil_div(rows.count(), ceil_div(rows.count(), rows_));
     for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
       for (int64_t i = rows.begin; i < rows.end; i += row_step) {
-        const Block block{i, std::min(row_step, rows.end - i), k, std::min(depth_, share_.depth.end - k)};
+        const int64_t together = std::min(row_step, rows.end - i);
+        const Block block{i, together, k, std::min(depth_, share_.depth.end - k), row_blocks(together)};
         if (!a_in_place_) pack_rows(p_.a, {i, i + block.rows}, {k, k + block.depth}, depth_pixels_, a);
         for (int64_t j = columns.begin; j < columns.end; j += panels_ * panel_) {
           const int64_t count = std::min(panels_ * panel_, columns.end - j);
@@ -107,9 +109,9 @@ class Part {
                 std::min(step, depth.end - k), mode(k));
   }
 
-  // Rows [row, row + rows) of A at the depth [k, k + depth).
+  // Rows [row, row + rows) of A at the depth [k, k + depth), in register blocks.
   struct Block {
-    int64_t row, rows, k, depth;
+    int64_t row, rows, k, depth, blocks;
   };
   // Of the part of the depth that begins at `k`.
   GemmMode mode(int64_t k) const {
@@ -123,18 +125,17 @@ class Part {
   static int64_t deep_panel() { return kMaxDepth * gemm_shape().columns_per_panel; }
 
   // What register block `n` prefetches: A for the next block where that is read in place for the first time,
-  // otherwise the next columns of B, unless narrow panels of them are packed. Their rows are too far apart
-  // for the hardware prefetcher.
+  // otherwise the next columns of B; the rows of either are too far apart for the hardware prefetcher.
+  // Nothing where narrow panels are packed, whose copying reads long pieces of B.
   Prefetch prefetched(const Block& block, int64_t n, int64_t j, int64_t columns) const {
     constexpr int64_t kLine = 16;
-    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < row_blocks(block.rows)) {
-      const RowBlock rows = row_block(block.rows, n + 1);
+    if (a_in_place_ && p_.a.transposed && j == share_.columns.begin && n + 1 < block.blocks) {
+      const RowBlock rows = row_block(block.rows, block.blocks, n + 1);
       const int64_t last = block.row + rows.begin + rows.count - 1;
       return {p_.a.data + block.k * p_.a.stride + last, p_.a.stride};
     }
     const int64_t next = j + columns + n * panels_ * kLine;
-    if (p_.b.transposed || (has_narrow_panels() && !b_in_place_) ||
-        next >= std::min(j + 2 * columns, p_.columns))
+    if (p_.b.transposed || (narrow_ && !b_in_place_) || next >= std::min(j + 2 * columns, p_.columns))
       return {p_.b.data, 0};
     const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
     return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
@@ -144,9 +145,9 @@ class Part {
   // A block of rows times a group of panels; `a` and `b` are what is packed.
   void multiply_group(const Block& block, const float* a, const float* b, int64_t j, int64_t columns,
                       float* tile) const {
-    const int64_t together = has_narrow_panels() && !b_in_place_ ? panel_ : columns;
+    const int64_t together = narrow_ && !b_in_place_ ? panel_ : columns;
     for (const int64_t end = j + columns; j < end; j += together, b += together * block.depth)
-      for (int64_t n = 0; n < row_blocks(block.rows); ++n)
+      for (int64_t n = 0; n < block.blocks; ++n)
         multiply(block, n, a, b, j, std::min(together, end - j), tile);
   }
 
@@ -154,7 +155,7 @@ class Part {
   void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
                 float* tile) const {
     const GemmMode mode = this->mode(block.k);
-    const RowBlock rows = row_block(block.rows, n);
+    const RowBlock rows = row_block(block.rows, block.blocks, n);
     const int64_t i = block.row + rows.begin, depth = block.depth;
     const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
     const int64_t a_stride = a_in_place_ ? p_.a.stride : rows.count;
@@ -220,6 +221,7 @@ class Part {
   const bool c_transposed_;
   const Share share_;
   bool a_in_place_ = false, b_in_place_ = false;
+  const bool narrow_;  // panels
   const int64_t panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where that index runs over one matrix
   int64_t depth_ = 0, rows_ = 0;                // the largest of a block of A

@@ -171,7 +171,7 @@ void expect_images_in_columns(int64_t rows, int64_t pixels, int64_t depth, bool 
 }
 
 TEST(PackedSgemm, IsExactOnImagesThatAreApart) {
-  for (const int64_t pixels : {5, 16, 33, 64, 196})
+  for (const int64_t pixels : {5, 9, 16, 33, 64, 196})
     for (const bool a_transposed : {false, true})
       for (const int threads : {1, 2, 3}) {
         expect_images_in_columns(19, pixels, 30, a_transposed, threads);
@@ -189,6 +189,7 @@ TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
   for_each_target([] {
     expect_exact_however_it_lies({15, 49, 40}, 0);
     expect_exact_however_it_lies({20, 5, 300}, 2);
+    expect_exact_however_it_lies({70, 150, 70}, 3);
     for (const int64_t rows : {1, 3, 7}) expect_exact_however_it_lies({rows, 41, 53}, 1);
   });
 }

@@ -14,9 +14,9 @@ namespace {
 // Rows of a B with narrow panels that are copied to all of them before the next rows: a few streams, of
 // neighbouring lines.
 constexpr int64_t kNarrowRowsTogether = 4;
-// Steps of the depth of a transposed A that are copied to one register block before the next: what they write
-// is whole lines, and what they read stays in L1 until the next block has read its part.
-constexpr int64_t kStepsTogether = 16;
+// Steps of the depth of a transposed A that are copied to one small register block before the next: what they
+// write is whole lines, and what they read stays in L1 until the next block has read its part.
+constexpr int64_t kNarrowStepsTogether = 16;
 
 // Two copies of a fixed size, which may overlap, are faster than one of any.
 void copy_row(const float* from, int64_t count, float* to) {
@@ -48,8 +48,8 @@ int64_t row_blocks(int64_t rows) {
   return ceil_div(rows, int64_t{gemm_shape().rows_per_block});
 }
 
-RowBlock row_block(int64_t rows, int64_t n) {
-  const int64_t blocks = row_blocks(rows), begin = n * rows / blocks;
+RowBlock row_block(int64_t rows, int64_t blocks, int64_t n) {
+  const int64_t begin = n * rows / blocks;
   return {begin, (n + 1) * rows / blocks - begin};
 }
 
@@ -59,16 +59,17 @@ void pack_rows(const Operand& a, Range rows, Range depth, int64_t image_pixels, 
     return to + block.begin * depth.count() + (step - depth.begin) * block.count;
   };
   if (a.transposed) {
-    for (int64_t first = depth.begin; first < depth.end; first += kStepsTogether)
+    const int64_t together = has_narrow_panels() ? kNarrowStepsTogether : 1;
+    for (int64_t first = depth.begin; first < depth.end; first += together)
       for (int64_t n = 0; n < blocks; ++n) {
-        const RowBlock block = row_block(rows.count(), n);
-        for (int64_t step = first; step < std::min(first + kStepsTogether, depth.end); ++step)
+        const RowBlock block = row_block(rows.count(), blocks, n);
+        for (int64_t step = first; step < std::min(first + together, depth.end); ++step)
           copy_row(a.data + step * a.stride + rows.begin + block.begin, block.count, packed(block, step));
       }
     return;
   }
   for (int64_t n = 0; n < blocks; ++n) {
-    const RowBlock block = row_block(rows.count(), n);
+    const RowBlock block = row_block(rows.count(), blocks, n);
     for_each_stretch(depth.begin, depth.end, image_pixels, a.image_step,
                      [&](int64_t first, int64_t length, int64_t offset) {
                        transpose(a.data + (rows.begin + block.begin) * a.stride + offset, a.stride,

@@ -28,9 +28,10 @@ void for_each_stretch(int64_t begin, int64_t end, int64_t image_pixels, int64_t 
 struct RowBlock {
   int64_t begin, count;
 };
-// `rows` rows are dealt out evenly to that many register blocks, and the n-th of them.
+// The fewest register blocks of `rows` rows, and the n-th of `blocks`, to which the rows are dealt out
+// evenly.
 int64_t row_blocks(int64_t rows);
-RowBlock row_block(int64_t rows, int64_t n);
+RowBlock row_block(int64_t rows, int64_t blocks, int64_t n);
 
 // to[register block][depth][row]. `image_pixels`: of the depth, 0 where it runs over one matrix.
 void pack_rows(const Operand& a, Range rows, Range depth, int64_t image_pixels, float* to);

@@ -23,11 +23,19 @@ std::optional<size_t> index_of(const TaskCandidates& candidates, std::string_vie
                                        : std::optional(static_cast<size_t>(found - candidates.all.begin()));
 }
 
+// "amd-f25m17s1" of "amd-f25m17s1-0a1b2c3d".
+std::string_view processor_of(std::string_view machine_class) {
+  return machine_class.substr(0, machine_class.rfind('-'));
+}
+
 // A class of machine, or one unit of it: a process that is bound to some of its cores is of another class.
+// Where units are unknown, as in a container, the processor must do.
 bool is_same_machine(const DeviceInfo& a, const DeviceInfo& b) {
-  if (!a.machine_unit.empty() && a.machine_unit == b.machine_unit) return true;
-  return a.machine_class.empty() || b.machine_class.empty() ? a.name == b.name
-                                                            : a.machine_class == b.machine_class;
+  if (a.machine_class.empty() || b.machine_class.empty()) return a.name == b.name;
+  if (a.machine_class == b.machine_class) return true;
+  return a.machine_unit.empty() || b.machine_unit.empty()
+             ? a.name == b.name && processor_of(a.machine_class) == processor_of(b.machine_class)
+             : a.machine_unit == b.machine_unit;
 }
 
 // Where results were measured that a step can choose by.
@@ -53,13 +61,12 @@ struct Place {
   int threads;
 };
 
-std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, const Place& place) {
+std::string how_to_measure(const StepOptions& options, const ConvProblem& problem, const Place& place,
+                           Cap cap) {
   std::string text = fmt::format("measure the layers: {} run {} --batch {} {}", program_at_hand(),
                                  shell_word(options.config), problem.batch, place.flags());
   if (problem.epilogue != Epilogue::none) text += fmt::format(" --epilogue none,{}", name(problem.epilogue));
-  if (options.workspace_cap != StepOptions().workspace_cap)
-    text += " --workspace-cap " + byte_limit_text(options.workspace_cap);
-  return text + " --out DIR";
+  return text + fmt::format(" --cache cold --workspace-cap {} --out DIR", byte_limit_text(cap));
 }
 
 // Records that are taken of --rows, and all of those, which they point into.
@@ -70,9 +77,9 @@ struct Taken {
 };
 
 // The first of them that is of the problem, at this batch, measured at the place, and that the step can run.
-// `none` and `under` say before and behind the problem what is missing where there is none.
+// `none` says what is missing where there is none, and `cap_for` under which cap it is to be measured.
 Chooser first_taken(const std::shared_ptr<const Taken>& taken, const StepOptions& options, const Place& place,
-                    const std::string& none, const std::string& under) {
+                    const std::string& none, const std::function<Cap(const ConvProblem&)>& cap_for) {
   return [=, &options](const ConvProblem& problem,
                        const TaskCandidates& candidates) -> std::optional<size_t> {
     const ResultRecord* first = nullptr;
@@ -81,12 +88,13 @@ Chooser first_taken(const std::shared_ptr<const Taken>& taken, const StepOptions
       if (key.problem != problem || !place.is_of(*record) || !index_of(candidates, key.algorithm)) continue;
       if (first == nullptr) first = record;
       if (key.cache != first->key.cache)
-        throw UsageError(fmt::format("--rows: the results have {} with caches {} and {}; give those of one",
-                                     to_line(problem), name(first->key.cache), name(key.cache)));
+        throw UsageError(fmt::format("--rows: the results have {} with caches {} and {}; {}",
+                                     to_line(problem), name(first->key.cache), name(key.cache),
+                                     how_to_measure(options, problem, place, cap_for(problem))));
     }
     if (first == nullptr)
-      throw UsageError(fmt::format("{} of {} {}{} that this step can run; {}", none, to_line(problem), under,
-                                   place.text(), how_to_measure(options, problem, place)));
+      throw UsageError(fmt::format("{} of {} {} that this step can run; {}", none, to_line(problem),
+                                   place.text(), how_to_measure(options, problem, place, cap_for(problem))));
     return index_of(candidates, first->key.algorithm);
   };
 }
@@ -99,8 +107,9 @@ Chooser by_policy(const StepOptions& options, const std::string& policy_path, co
   for (const PolicyScope& scope : apply(policies, all, first_layers(taken->file.config)))
     for (const PolicyUnit& unit : scope.results.front().units)
       if (unit.chosen.record != nullptr) taken->records.push_back(unit.chosen.record);
-  return first_taken(taken, options, place,
-                     fmt::format("--choose {}: the policy takes no record", options.choose), "");
+  return first_taken(
+      taken, options, place, fmt::format("--choose {}: the policy takes no record", options.choose),
+      [policy = policies.front()](const ConvProblem& problem) { return cap_of(policy, problem); });
 }
 
 // The winners of given results, in FP32 and nchw, under the step's workspace cap.
@@ -109,8 +118,10 @@ Chooser best_of_records(const StepOptions& options, const StepRun& run) {
   for (const Contest& contest : contests(taken->file.records))
     if (contest.winner() != nullptr && contest.key().workspace_cap == run.workspace_cap)
       taken->records.push_back(contest.winner());
-  return first_taken(taken, options, Place(run), "--rows: no winner",
-                     fmt::format("under --workspace-cap {} ", byte_limit_text(run.workspace_cap)));
+  return first_taken(
+      taken, options, Place(run),
+      fmt::format("--rows: no winner under --workspace-cap {}", byte_limit_text(run.workspace_cap)),
+      [cap = run.workspace_cap](const ConvProblem&) { return cap; });
 }
 
 // The cost model's, of those that say what they do.

@@ -120,7 +120,7 @@ void check_arguments(const StepOptions& options, const Suite& suite, const Progr
   measure_options(options, program, run);
 }
 
-// Planning or checking one candidate on rank 0, for which the others wait.
+// Planning the candidates of one convolution, or checking one of them, on rank 0, for which the others wait.
 constexpr std::chrono::minutes kLongestWait{10};
 // Of processes on CPUs, of which it is not known before how long a check or a step takes.
 constexpr std::chrono::minutes kLongestWaitOfProcesses{60};
@@ -193,6 +193,8 @@ class StepsOnRanks {
     measuring.progress = [&](const std::string& stage) {
       if (stage == kSummingGradients)
         watch_->beat(stage, is_on_gpus(options_) ? stall_limit(gradient_bytes) : kLongestWaitOfProcesses);
+      else
+        watch_->beat();
     };
     TrainingStep step(std::move(network), device, measuring.seed, job_.rank() * images);
     std::optional<TrainingStep> whole;
@@ -201,10 +203,11 @@ class StepsOnRanks {
       if (has_memory_for(of_one, device))
         whole.emplace(std::move(of_one), device, measuring.seed);
       else
-        fmt::print(program_.errors,
-                   "convscope: rank 0 has no memory for a batch of {} beside its share, so rows have no time of "
-                   "one rank and no speed-up\n",
-                   of_one.layers.front().problem.batch);
+        fmt::print(
+            program_.errors,
+            "convscope: rank 0 has no memory for a batch of {} beside its share, so rows have no time of "
+            "one rank and no speed-up\n",
+            of_one.layers.front().problem.batch);
     }
     RankedStepCalls calls;
     calls.records_spans = keeper_ && !options_.trace.empty();

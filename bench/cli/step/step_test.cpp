@@ -111,10 +111,11 @@ TEST_F(MeasuredStep, TakesNoRowsOfAnotherMachineOrCapNorOfTwoCacheStates) {
     });
   };
   EXPECT_EQ(refusal("best", rows, "256MiB"), "");
-  EXPECT_THAT(refusal("best", rows, "1MiB"),
-              ::testing::AllOf(HasSubstr("--rows: no winner of forward fp32 nchw n=2 c=2 hw=7x6"),
-                               HasSubstr(" under --workspace-cap 1MiB with 1 thread on "),
-                               HasSubstr(" --threads 1 --workspace-cap 1MiB --out DIR")));
+  EXPECT_THAT(
+      refusal("best", rows, "1MiB"),
+      ::testing::AllOf(HasSubstr("--rows: no winner under --workspace-cap 1MiB of forward fp32 nchw n=2 c=2"),
+                       HasSubstr(" with 1 thread on "),
+                       HasSubstr(" --threads 1 --cache cold --workspace-cap 1MiB --out DIR")));
   EXPECT_EQ(refusal(policy, rows, "1MiB"), "") << "a policy has a cap of its own";
 
   ResultFile file = read_results(rows);
@@ -122,14 +123,25 @@ TEST_F(MeasuredStep, TakesNoRowsOfAnotherMachineOrCapNorOfTwoCacheStates) {
   write_results(other, file);
   EXPECT_EQ(refusal("best", other, "256MiB"), "");
   for (const std::string& choose : {std::string("best"), policy})
-    EXPECT_THAT(refusal(choose, rows + "," + other, "256MiB"), HasSubstr("with caches cold and hot; give"));
+    EXPECT_THAT(refusal(choose, rows + "," + other, "256MiB"),
+                HasSubstr("with caches cold and hot; measure the layers: "));
 
   for (ResultRecord& record : file.records)
     record.device.machine_class = record.device.machine_unit = "another";
   write_results(other, file);
-  EXPECT_THAT(refusal("best", other, "256MiB"), HasSubstr("--rows: no winner of"));
+  EXPECT_THAT(refusal("best", other, "256MiB"), HasSubstr("--rows: no winner under"));
   EXPECT_THAT(refusal(policy, other, "256MiB"), HasSubstr("the policy takes no record of"));
   EXPECT_EQ(refusal("best", other + "," + rows, "256MiB"), "");
+
+  // Bound to other cores, and in a container that cannot read what its unit is made from.
+  file = read_results(rows);
+  for (ResultRecord& record : file.records) {
+    const std::string known = record.device.machine_class;
+    record.device.machine_class = known.substr(0, known.rfind('-')) + "-00000000";
+    record.device.machine_unit.clear();
+  }
+  write_results(other, file);
+  EXPECT_EQ(refusal("best", other, "256MiB"), "");
 }
 
 TEST_F(MeasuredStep, TakesWhatAPolicyTakesOfGivenRows) {

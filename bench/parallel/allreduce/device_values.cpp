@@ -69,7 +69,6 @@ void DeviceValues::finish() {
 }
 
 bool DeviceValues::is_slowed() {
-  // Made before the first sample, when verifying has kept the GPU busy.
   if (!watch_) watch_.emplace(device_, 0, 0);
   return watch_->is_slowed();
 }

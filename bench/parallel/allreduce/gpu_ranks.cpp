@@ -76,8 +76,9 @@ Report open_own(const WantedGpu& wanted, GpuRank& to) {
     report.name = info.name;
     report.unit = info.machine_unit;
     const std::string limits = cuda::limits_of(*to.device);
-    report.pace = fmt::format("{} ({}, {} multiprocessors, {}{}{})", info.name, info.instructions, info.cores,
-                              bytes_text(info.memory_bytes), limits.empty() ? "" : "; ", limits);
+    // Not its memory, of which a driver keeps some: GPUs of two sizes have two names.
+    report.pace = fmt::format("{} ({}, {} multiprocessors{}{})", info.name, info.instructions, info.cores,
+                              limits.empty() ? "" : "; ", limits);
   } catch (const std::exception& error) {
     report.refusal = Refusal{"device_error", error.what()};
   }

@@ -78,8 +78,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      "Of a simulated row whose network was built from the links: step_ms by the closed form of these.",
      [](const R& r) { return milliseconds(r, r.closed_form_seconds); }},
     {"compute_ms", "ms",
-     "Compute of one GPU, forward and backward, alone; of a modelled or replayed row its convolutions and, "
-     "where rows of them are given, its operations.",
+     "Compute of one GPU, alone: forward and backward, and of a measured row the update; of a modelled or "
+     "replayed row its convolutions and, where rows of them are given, its operations.",
      [](const R& r) { return milliseconds(r, r.schedule.compute_seconds); }},
     {"operations_ms", "ms",
      "Of that, of a modelled or replayed row, what stands between the convolutions, and the update; null "

@@ -10,6 +10,7 @@ from convscope_report.contexts import (
     by_place,
     counts_of,
     in_order,
+    pass_contexts,
     passes_of,
     sum_by_count,
 )
@@ -148,10 +149,14 @@ def scaling(results) -> list:
     look = looks(results.ranked())
     for column, (words, question, kind) in AXES.items():
         for stem, heading, text, records in of_each_pass(results, f"scaling-{column}", (column,)):
-            sums = network_sums(records, column)
+            if records[column].nunique() < 2:
+                continue
+            counts = counts_of(beside(results, records, column))
+            sums = network_sums(records, column, counts)
             if len({value for value, _ in sums}) > 1:
                 order = [*algorithms_in_order(records), None]
-                drawing = lines((f"{heading}, {words}", question, text), sums, order, look, words, kind)
+                below = "\n".join([text, *without_sum(records, column, counts)])
+                drawing = lines((f"{heading}, {words}", question, below), sums, order, look, words, kind)
                 made.append(Figure(stem, drawing))
     return made
 
@@ -163,14 +168,30 @@ class Sum(Cell):
     sign: str = ""
 
 
-def network_sums(records, column) -> dict:
+def beside(results, records, column):
+    """Return all records of the circumstances and pass of these, but for the column, right or not."""
+    parts = (part for *_, part in pass_contexts(results.records, (column,)))
+    return next(part for part in parts if records.index[0] in part.index)
+
+
+def without_sum(records, column, counts) -> list:
+    """Return a sentence for each value of the column at which layers of `counts` have no right record."""
+    found = set(zip(records[column], records["layer"], strict=True))
+    said = []
+    for value in sorted(set(records[column])):
+        left = [layer for layer in counts if (value, layer) not in found]
+        if left:
+            said.append(f"{column} {value:.0f}: no right record of {', '.join(left)}, so no sum")
+    return said
+
+
+def network_sums(records, column, counts) -> dict:
     """Return Sums of ms, the layers by count, by (value, algorithm); those that lack a layer are out.
 
-    The layers are those of all values, so that sums of two values are of the same. The algorithm None is the
-    best of each layer.
+    The layers are those of `counts`, also where none of their records is right, so that sums of two values
+    are of the same. The algorithm None is the best of each layer.
     """
     sums = {}
-    counts = counts_of(records)
     for value, part in records.groupby(column):
         found = by_place(part, "layer", "algorithm")
         found |= {(*layer, None): record for layer, record in best_by(part, "layer").items()}
@@ -191,7 +212,7 @@ def lines(heading, sums, order, look, words, kind):
     for name in order:
         line = {value: sums[value, name] for value in values if (value, name) in sums}
         if line:
-            draw_line(axes, line, name, look.get(name), kind)
+            draw_line(axes, line, name, look.get(name), values[0] if kind == "speed-up" else None)
     speed_up = kind == "speed-up"
     if speed_up:
         axes[1].plot(values, [value / values[0] for value in values], "--", color=INK, linewidth=0.8)
@@ -212,8 +233,11 @@ def lines(heading, sums, order, look, words, kind):
     return drawing
 
 
-def draw_line(axes, line: dict, name: str | None, look, kind: str) -> None:
-    """Draw the sums of one algorithm by value in both panels; the best of each layer has no name and look."""
+def draw_line(axes, line: dict, name: str | None, look, base: int | None) -> None:
+    """Draw the sums of one algorithm by value in both panels; the best of each layer has no name and look.
+
+    Below are speed-ups over the value `base`, where the algorithm has that; images a second without `base`.
+    """
     style = {"color": INK, "linewidth": 1.4, "marker": ""}
     if look:
         style = {"color": look.colour, "marker": look.marker, "linewidth": 0.8, "markersize": 3}
@@ -222,6 +246,7 @@ def draw_line(axes, line: dict, name: str | None, look, kind: str) -> None:
     axes[0].plot(list(times), list(times.values()), label=name or "best of each layer", **style)
     for value, total in line.items():
         mark_suspect(axes[0], total.sign, value, total.value)
-    first = next(iter(times.values()))
-    rates = [1e3 * value / ms if kind == "images/s" else first / ms for value, ms in times.items()]
-    axes[1].plot(list(times), rates, **style)
+    if base is None:
+        axes[1].plot(list(times), [1e3 * value / ms for value, ms in times.items()], **style)
+    elif base in times:
+        axes[1].plot(list(times), [times[base] / ms for ms in times.values()], **style)

@@ -229,12 +229,16 @@ def fact(name: str, value) -> str:
 
 
 def sentence(lines, totals, runs: int) -> str:
-    """Return on how many lines the sides agree about the winner, and the range of their sums' factors."""
+    """Return on how many lines the sides agree about the winner, and the range of their sums' factors.
+
+    A sum that lacks a layer and pass is none of the network.
+    """
     whole = [line for line in lines if all(cell and cell.algorithm for cell in line["cells"])]
     agreed = sum(len({cell.algorithm for cell in line["cells"]}) == 1 for line in whole)
     what = f"{runs} runs" if runs > 1 else f"{len(totals)} settings"
     text = f"{what}: the same algorithm wins in all of them in {agreed} of {len(whole)} layers and passes"
-    factors = [total.over_library for total in totals if total and total.over_library is not None]
+    sums = [total for total in totals if total and not total.missing]
+    factors = [total.over_library for total in sums if total.over_library is not None]
     if factors:
         low, high = (f"{value:.2f}x" for value in (min(factors), max(factors)))
         span = low if low == high else f"{low} to {high}"

@@ -9,13 +9,16 @@ from convscope_report.table import number_text
 def sections(results) -> list:
     """Return [{title, circumstances, passes: [{name, total, layers}]}] for each network and circumstances."""
     made = []
-    for title, circumstances, records in contexts(results.ranked()):
+    for title, circumstances, records in contexts(results.records):
         passes = []
-        for name in passes_of(records):
-            part = records[records["pass"] == name]
+        ranked = records[records["rank"].notna()]
+        for name in passes_of(ranked):
+            part = ranked[ranked["pass"] == name]
             layers = [sentence(layer, part[part["layer"] == layer]) for layer in in_order(part["layer"])]
-            passes.append({"name": LABELS[name], "total": total(part), "layers": layers})
-        made.append({"title": title, "circumstances": circumstances, "passes": passes})
+            whole = total(part, records[records["pass"] == name])
+            passes.append({"name": LABELS[name], "total": whole, "layers": layers})
+        if passes:
+            made.append({"title": title, "circumstances": circumstances, "passes": passes})
     return made
 
 
@@ -43,10 +46,13 @@ def sentence(layer, records) -> str:
     return words + "."
 
 
-def total(records) -> str:
-    """Return the sum of the layers' best by count, against the best library record of each layer."""
-    whole = answer.sum_of(answer.cells(records).values())
-    number = sum(counts_of(records).values())
+def total(ranked, everything) -> str:
+    """Return the sum of the layers' best by count, against the best library record of each layer.
+
+    What `everything` has besides without a right record is named.
+    """
+    whole = answer.sum_of(answer.cells(everything).values())
+    number = sum(counts_of(ranked).values())
     return (
         f"Best of each layer: {number_text(whole.ms)} ms over {number} convolutions{answer.against(whole)}."
     )

@@ -31,8 +31,11 @@ ACCURACY = "What does speed cost in accuracy?"
 SYMMETRY = "How much slower than forward is {words} with the same algorithm?"
 FIRST = "What does a step cost if the first layer's backward-data, which no training needs, is done too?"
 
-# Circumstances that change few counts of operations: vectors of other lanes, threads and caps can.
-ANYWHERE = tuple(name for name in CIRCUMSTANCES if name not in ("network", "batch", "device"))
+# Circumstances that change few counts of operations: vectors of other lanes, threads and caps can. Where two
+# of them tell counts apart the later one does it in the heading: best the name of the machine.
+FEW = [name for name in reversed(CIRCUMSTANCES) if name not in ("network", "batch", "device")]
+ANYWHERE = (*(name for name in FEW if name != "device_name"), "device_name")
+ADVICE = "run the config with --first-backward-data"
 BACKWARD = {"backward_data": "backward-data", "backward_filter": "backward-filter"}
 
 
@@ -47,7 +50,7 @@ def layers(results, options) -> list:
 def times(title, circumstances, records, everything) -> Table:
     """Return the table of one pass; the last row takes the best of each layer.
 
-    An algorithm has a sum where it has every layer, also those of which no record is right.
+    A row has a sum where it has every layer, also those of which no record is right.
     """
     counts, whole = counts_of(records), counts_of(everything)
     # A heading says how often the network has the layer if more than once.
@@ -64,7 +67,7 @@ def times(title, circumstances, records, everything) -> Table:
     for line in sorted(lines, key=lambda line: (line[-1] is None, (line[-1] and line[-1].value) or 0)):
         table.add(*line)
     medians = [median_cell(winners.get((layer,))) for layer in counts]
-    table.add("best of each layer", *medians, sum_by_count(winners, counts))
+    table.add("best of each layer", *medians, sum_by_count(winners, whole))
     for sentence in [*layers_left_out(counts, everything), *refusals(everything)]:
         table.note(sentence)
     return table
@@ -74,7 +77,8 @@ def opcounts(results, options) -> list:
     """Return a table for each network, batch, device and pass: algorithms down, layers across, in Gop.
 
     Theoretical against executed operations: the question of slide 34 of Kim et al., ISPASS 2017. Where an
-    algorithm does other operations under other circumstances, as on other machines, each has its table.
+    algorithm does other operations under other circumstances, as on other machines, each of those that tell
+    its counts apart has its table.
     """
     counted = results.records[results.records["flops_executed"].notna()]
     if counted.empty:
@@ -82,14 +86,32 @@ def opcounts(results, options) -> list:
             "no record says how many operations its algorithm does; records of our own algorithms do"
         )
     made = []
-    for title, where, name, records in pass_contexts(counted, ANYWHERE):
-        if records.groupby(["layer", "algorithm"])["flops_executed"].nunique().max() == 1:
-            scope = where.of_pass(name).scope
-            parts = [(Circumstances(f"device {records['device'].iloc[0]}", scope), records)]
-        else:
-            parts = [(own.of_pass(name), part) for _, own, part in contexts(records)]
-        made += [operations(f"{title}: {name}", *part) for part in parts]
+    for title, _, name, records in pass_contexts(counted, ANYWHERE):
+        needed = telling(records)
+        for _, own, part in contexts(records, [column for column in ANYWHERE if column not in needed]):
+            device = [] if "device_name" in needed else [f"device {part['device'].iloc[0]}"]
+            text = ", ".join(filter(None, (*device, own)))
+            made.append(operations(f"{title}: {name}", Circumstances(text, own.of_pass(name).scope), part))
     return made
+
+
+def telling(records) -> list:
+    """Return the fewest of ANYWHERE that tell the counts of an algorithm on a layer apart, as all of them do.
+
+    With what tells machines apart stands their name, without which nobody knows them.
+    """
+
+    def counts(columns) -> list:
+        places = records.groupby(["layer", "algorithm", *columns], dropna=False)["flops_executed"]
+        return list(places.transform("nunique"))
+
+    needed, fewest = list(ANYWHERE), counts(ANYWHERE)
+    for column in ANYWHERE:
+        fewer = [other for other in needed if other != column]
+        if counts(fewer) == fewest:
+            needed = fewer
+    unnamed = {"machine_class", "device_index"} & set(needed) and "device_name" not in needed
+    return [*needed, "device_name"] if unnamed else needed
 
 
 def operations(title, circumstances, records) -> Table:
@@ -115,6 +137,13 @@ def operations(title, circumstances, records) -> Table:
         "itself; libraries that do not say are left out."
     )
     table.note("executed / nominal: over the layers that the algorithm has, by their counts in the network.")
+    different = records.groupby(["layer", "algorithm"])["flops_executed"].nunique()
+    names = in_order(algorithm for _, algorithm in different[different > 1].index)
+    if names:
+        table.note(
+            f"Records under the same circumstances differ, as of two programs; the last is shown: "
+            f"{', '.join(names)}."
+        )
     return table
 
 
@@ -198,15 +227,18 @@ def first_layer(results, options) -> list:
     A training step with and without the backward-data pass of the layers that read the image.
     """
     right = right_records(results)
-    made = [
-        steps(title, circumstances, right.loc[right.index.intersection(part.index)], counts_of(part))
-        for title, circumstances, part in contexts(results.records)
-    ]
+    made, missing = [], {}
+    for title, circumstances, part in contexts(results.records):
+        own = right.loc[right.index.intersection(part.index)]
+        made.append(steps(title, circumstances, own, counts_of(part)))
+        found = set(zip(own["layer"], own["pass"], strict=True))
+        lacking = [place for place in zip(part["layer"], part["pass"], strict=True) if place not in found]
+        missing |= {f"{layer} {name}": None for layer, name in lacking}
     made = [table for table in made if table.rows]
     if not made:
         raise ReportError(
             "no algorithm has all passes of all layers, backward-data of the first layer included; "
-            "run the config with --first-backward-data"
+            + (f"no right record: {', '.join(missing)}" if missing else ADVICE)
         )
     return made
 

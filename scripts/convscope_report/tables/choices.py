@@ -48,6 +48,9 @@ def kept(entries: list, options, later: tuple = LATER) -> list:
             known = [name for name, value in entries[0].items() if not isinstance(value, list)]
             names = ", ".join(dict.fromkeys((*known, *later)))
             raise ReportError(f"--where {column}=...: this table can be cut by {names} only")
+    if not entries:
+        files = ", ".join(map(str, options.results))
+        raise ReportError(f"{files}: no records: the run had no candidates; name another folder")
     left = [
         entry
         for entry in entries
@@ -104,9 +107,11 @@ def choosers(title, circumstances, network, options) -> Table:
         "one has none"
     )
     # A judgement does not say its problem: where two layers have one name neither oracle is shown.
-    oracles = {}
-    for entry in network["oracles"]:
+    oracles, several = {}, {}
+    for entry in filter(lambda part: is_kept(part, options), network["oracles"]):
         place = entry["layer"], entry["pass"]
+        if place in oracles:
+            several[" ".join(place)] = None
         oracles[place] = None if place in oracles else entry["oracle"]
     for chooser in network["choosers"]:
         for judgement in filter(lambda part: is_kept(part, options), chooser["judgements"]):
@@ -123,6 +128,8 @@ def choosers(title, circumstances, network, options) -> Table:
             repeated = judgement["repeats"] > 1
             stable = [judgement[name] if repeated else None for name in ("agreement", "spread")]
             table.add(*place, *chose, *best, *figures, *stable)
+    if several:
+        table.note(f"Several problems under one name, so no oracle is shown: {', '.join(several)}.")
     if not network["choosers"]:
         table.note("No record is a library's own choice (cudnn.get, cudnn.find, ..., onednn.auto).")
     table.note("regret: median over the oracle's - 1; in library: over the best record of the same library.")

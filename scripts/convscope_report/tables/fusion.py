@@ -5,6 +5,7 @@ from convscope_report.contexts import (
     best,
     by_place,
     counts_of,
+    layers_left_out,
     median_cell,
     ratio,
     right_contexts,
@@ -24,11 +25,11 @@ NARROW_MATH = ("bf16", "fp16")  # whose tensors are of 2 bytes a number
 def fusion(results, options) -> list:
     """Return for each circumstances a table of the best of each form, and one of algorithms with both."""
     made = []
-    for title, circumstances, records, _ in right_contexts(results):
+    for title, circumstances, records, everything in right_contexts(results):
         if circumstances.scope["epilogue"] == "none":
             continue
         separate = records["algorithm"].str.contains(SEPARATE, regex=False)
-        made.append(best_of_each(title, circumstances, records, separate))
+        made.append(best_of_each(title, circumstances, records, separate, everything))
         made.append(of_the_same(title, circumstances, records[~separate], records[separate]))
     if not made:
         raise ReportError(
@@ -38,10 +39,11 @@ def fusion(results, options) -> list:
     return [table for table in made if table.rows]
 
 
-def best_of_each(title, circumstances, records, separate) -> Table:
+def best_of_each(title, circumstances, records, separate, everything) -> Table:
     """Return a row a layer: the fastest fused, the fastest separate, and the fastest of a library.
 
-    `separate` says of each record whether it is of that form.
+    `separate` says of each record whether it is of that form; `everything` has the records
+    that are not right, too.
     """
     columns = [Column("layer"), Column("fused by"), Column("fused", "number", "ms"), Column("separate by")]
     columns += [Column("separate", "number", "ms"), Column("separate / fused", "ratio"), Column("shown")]
@@ -49,7 +51,8 @@ def best_of_each(title, circumstances, records, separate) -> Table:
     table = Table(f"{title}, epilogue fused and apart", BEST, columns, circumstances)
     parts = records[~separate], records[separate], records[records["family"] == "library"]
     sums = {"fused": [], "separate": [], "library": []}
-    for layer, count in counts_of(records).items():
+    counts = counts_of(records)
+    for layer, count in counts.items():
         one, other, library = (best(part[part["layer"] == layer]) for part in parts)
         times = [median_cell(record) for record in (one, other, library)]
         for summed, cell in zip(sums.values(), times, strict=True):
@@ -57,9 +60,12 @@ def best_of_each(title, circumstances, records, separate) -> Table:
         names = ["" if record is None else record["algorithm"] for record in (one, other)]
         table.add(layer, names[0], times[0], names[1], times[1], ratio(times[1], times[0]),
                   shown(one, other), times[2], ratio(times[2], times[0]))  # fmt: skip
-    totals = [sum_cell(summed) for summed in sums.values()]
+    missing = layers_left_out(counts, everything)
+    totals = [None if missing else sum_cell(summed) for summed in sums.values()]
     table.add("sum by count", "", totals[0], "", totals[1], ratio(totals[1], totals[0]), "", totals[2],
               ratio(totals[2], totals[0]))  # fmt: skip
+    for sentence in missing:
+        table.note(sentence)
     table.note("library: the fastest of a library's rows, in whichever form.")
     table.note("shown: the 95% intervals of the two do not overlap.")
     table.note("separate: the convolution, then one pass of bias and ReLU over its output.")

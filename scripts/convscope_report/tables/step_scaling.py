@@ -23,6 +23,7 @@ COLUMNS = [
 FORMULA, SIMULATOR = "closed form", "simgrid"
 SCALINGS = ("strong", "weak")
 LINKS = ("link_gbs", "link_us", "node_link_gbs", "node_link_us")
+ROUNDED = "{:.3g}".format
 HOW = "`convscope step CONFIG --rows RUN --batch N --gpus 1..1024 --link LINK --fabric simgrid --out DIR`"
 
 
@@ -34,27 +35,50 @@ def step_scaling(results, options) -> list:
     is_virtual = getattr(options, "virtual_time", False)
     rows = [row for path in named for row in modelled(Path(path), is_virtual)]
     found = [rows[place] for place in steps.chosen(rows, conditions(options.where, "--where"))]
-    # What all have in common is left out of the words; their machine's name is in them anyway.
-    good = [row for row in found if row["outcome"] == "good"]
-    if not good:
+    if not any(row["outcome"] == "good" for row in found):
         raise ReportError(
             "step-scaling: no modelled step with a time is left; see the column reason, or --where"
         )
-    differing = [name for name in steps.differing(good) if name != "device_name"]
+    # What all have in common is left out of the words; their machine's name is in them anyway.
+    differing = [name for name in steps.differing(found) if name != "device_name"]
     groups, refused = {}, {}
-    for row in good:
-        more = "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
-        groups.setdefault((kind(row, differing), words(row) + more), []).append(row)
-    for row in found:
-        if row["outcome"] != "good":
-            refused.setdefault(kind(row, differing), []).append(row)
-    return [table_of(text, rows, refused.get(place, [])) for (place, text), rows in groups.items()]
+    for row, text in zip(found, headings(found, differing), strict=True):
+        place = kind(row, differing)
+        if row["outcome"] == "good":
+            groups.setdefault((place, text), []).append(row)
+        else:
+            refused.setdefault(place, []).append((row, text))
+    made = []
+    for (place, text), rows in groups.items():
+        made.append(table_of(text, rows, [row for row, _ in refused.get(place, [])]))
+    timed = {place for place, _ in groups}
+    for place, rows in refused.items():
+        if place not in timed:
+            row, text = rows[0]
+            for sentence in refusals([row for row, _ in rows], of_reductions=True):
+                made[-1].note(f"No time at all of {row['network']}, {text}: {sentence}")
+    return made
+
+
+def headings(rows: list, differing: list) -> list:
+    """Return what stands above the table of each row, with exact links where kinds would read alike."""
+    kinds = [kind(row, differing) for row in rows]
+    rounded = [(row["network"], words(row, differing)) for row in rows]
+    alike = {}
+    for text, place in zip(rounded, kinds, strict=True):
+        alike.setdefault(text, set()).add(place)
+    return [
+        words(row, differing, as_text) if len(alike[text]) > 1 else text[1]
+        for row, text in zip(rows, rounded, strict=True)
+    ]
 
 
 def kind(row: dict, differing: list) -> tuple:
     """Return what rows of one table have in common, also those without a time, whose words say less."""
     names = ("network", "device_name", "platform", *LINKS, *differing)
-    return tuple(as_text(row.get(name)) for name in names)
+    # Without a link of its own a node has that of the network.
+    own = row | {f"node_{name}": row.get(name) for name in LINKS[:2] if row.get(f"node_{name}") is None}
+    return tuple(as_text(own.get(name)) for name in names)
 
 
 def modelled(path: Path, virtual_time: bool) -> list:
@@ -69,15 +93,14 @@ def modelled(path: Path, virtual_time: bool) -> list:
     return rows
 
 
-def words(row: dict) -> str:
-    """Return what the rows of a table have in common: machine, link and platform."""
+def words(row: dict, differing: list, number=ROUNDED) -> str:
+    """Return what the rows of a table have in common: machine, link, platform and what differs elsewhere."""
     bandwidth, latency, *within = (row.get(name) for name in LINKS)
-    if not steps.is_number(latency):
-        return f"{steps.words(row)} {row.get('platform')}"
-    text = f"{steps.words(row)}, {latency:.3g} us"
+    text = steps.words(row, number)
+    text += f", {number(latency)} us" if steps.is_number(latency) else f" {row.get('platform')}"
     if all(map(steps.is_number, within)) and within != [bandwidth, latency]:
-        text += f", within a node {within[0]:.3g} GB/s, {within[1]:.3g} us"
-    return text
+        text += f", within a node {number(within[0])} GB/s, {number(within[1])} us"
+    return text + "".join(f", {name} {as_text(row.get(name)) or 'none'}" for name in differing)
 
 
 def table_of(circumstances: str, rows: list, refused: list) -> Table:
@@ -89,7 +112,8 @@ def table_of(circumstances: str, rows: list, refused: list) -> Table:
     made.note(
         "Strong: all GPUs share the images; weak: each has them. Simulated: SimGrid, the same reductions."
     )
-    for sentence in [*refusals(refused), steps.error_words(rows)]:
+    several = len({row["reduce"] for row in (*rows, *refused)}) > 1
+    for sentence in [*refusals(refused, several), steps.error_words(rows)]:
         if sentence:
             made.note(sentence)
     return made
@@ -127,13 +151,21 @@ def line(row: dict) -> list:
     ]
 
 
-def refusals(rows: list) -> list:
-    """Return a sentence for each reason and kind of scaling of refused rows: their numbers of GPUs."""
+def refusals(rows: list, of_reductions: bool) -> list:
+    """Return a sentence for each reason and kind of scaling of refused rows: their numbers of GPUs.
+
+    With `of_reductions` it names the reductions that were refused there.
+    """
     missing: dict = {}
     for row in rows:
         place = row.get("reason"), row["scaling"], images(row)
-        missing.setdefault(place, set()).add(row["gpus"])
+        missing.setdefault(place, {}).setdefault(row["reduce"], set()).add(row["gpus"])
+    said: dict = {}
+    for place, by_reduction in sorted(missing.items(), key=str):
+        for reduction, gpus in sorted(by_reduction.items()):
+            said.setdefault((*place, tuple(sorted(gpus))), []).append(reduction)
     return [
-        f"{reason}: {scaling} of {count} images on {', '.join(map(str, sorted(gpus)))} GPUs"
-        for (reason, scaling, count), gpus in sorted(missing.items(), key=str)
+        f"{reason}: {scaling} of {count} images on {', '.join(map(str, gpus))} GPUs"
+        + (f", reduced by {', '.join(reductions)}" if of_reductions else "")
+        for (reason, scaling, count, gpus), reductions in said.items()
     ]

@@ -153,7 +153,7 @@ def by_threads(title, circumstances, records, everything) -> Table:
             ]
             table.add(algorithm, *marked, *gains(cells, threads))
     winners = best_by(records, "layer", "threads")
-    whole = [sum_by_count(winners, counts, count) for count in threads]
+    whole = [sum_by_count(winners, every, count) for count in threads]
     table.add("best of each layer", *whole, *gains(whole, threads))
     if missing:
         table.note(f"Without a right record for some layer, so without a sum: {', '.join(missing)}.")

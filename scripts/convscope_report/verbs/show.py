@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convscope_report import ReportError, operations, published
-from convscope_report.contexts import passes_left_out
+from convscope_report.contexts import counts_of, layers_left_out, passes_left_out, right_contexts
 from convscope_report.figures import NAMES, figures
 from convscope_report.results import CANDIDATE, conditions
 from convscope_report.tables import (
@@ -117,14 +117,21 @@ def plot(options) -> int:
     for name in NAMES if options.name == "all" else (options.name,):
         drawn = figures(name, results)
         if not drawn and options.name != "all":
-            raise ReportError(f"{name}: {why_none(name)}")
+            raise ReportError(f"{name}: {why_none(name, results)}")
         made += drawn
     return write_figures(made, options.out, formats)
 
 
-def why_none(name: str) -> str:
+def why_none(name: str, results) -> str:
     """Return why a figure has nothing to draw, and what would help."""
     if name == "scaling":
+        left = [
+            sentence
+            for *_, right, everything in right_contexts(results)
+            for sentence in layers_left_out(counts_of(right), everything)
+        ]
+        if left and any(results.records[column].nunique() > 1 for column in ("threads", "batch")):
+            return " ".join(dict.fromkeys(left))
         return (
             "every record has the same threads and batch; run with --threads 1,2,4 or --batch 1,4,16, "
             "or name several results"

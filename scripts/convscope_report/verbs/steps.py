@@ -26,6 +26,7 @@ OPTIONAL = ("threads", "regret", "inside_low_ms", "inside_high_ms")  # numbers o
 OTHERS = (
     "network",
     "choose",
+    "threads",
     "device_name",
     "layer",
     "task",
