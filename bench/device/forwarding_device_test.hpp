@@ -30,4 +30,18 @@ class ForwardingDevice : public Device {
   Device& device_;
 };
 
+// One that another program uses, where `is_shared`.
+class SharedDevice final : public ForwardingDevice {
+ public:
+  SharedDevice(Device& device, bool is_shared) : ForwardingDevice(device), is_shared_(is_shared) {}
+  DeviceState state() override {
+    DeviceState now;
+    if (is_shared_) now.others = OthersUse{0.5, "python (pid 4242) 50%"};
+    return now;
+  }
+
+ private:
+  bool is_shared_;
+};
+
 }  // namespace convscope::testing

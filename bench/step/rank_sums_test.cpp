@@ -12,25 +12,11 @@
 namespace convscope {
 namespace {
 
-// A GPU that other programs may use.
-class SharedGpu final : public testing::ForwardingDevice {
- public:
-  SharedGpu(Device& device, bool is_shared) : ForwardingDevice(device), is_shared_(is_shared) {}
-  DeviceState state() override {
-    DeviceState state;
-    if (is_shared_) state.others = OthersUse{0.5, "python (pid 4242) 50%"};
-    return state;
-  }
-
- private:
-  bool is_shared_;
-};
-
 TEST(SumsOnGpus, TakesASampleAgainOnAllRanksWhereOtherProgramsUseTheGpuOfOne) {
   for (const bool is_shared : {false, true})
     run_ranks(2, [&](Fabric& fabric) {
       EmulatorDevice emulator;
-      SharedGpu gpu(emulator, is_shared && fabric.rank() == 1);
+      testing::SharedDevice gpu(emulator, is_shared && fabric.rank() == 1);
       const auto queue = gpu.make_queue();
       ThreadsCommunicator communicator(fabric, gpu, ThreadsCommunicator::Fault::none);
       const auto sums = sums_on_gpus(fabric, gpu, {communicator, *queue});

@@ -42,7 +42,7 @@ class Part {
       : p_(product),
         c_transposed_(c_transposed),
         share_(share),
-        narrow_(has_narrow_panels()),
+        has_narrow_panels_(has_narrow_panels()),
         panel_(gemm_shape().columns_per_panel),
         column_pixels_(product.images == Images::in_columns ? product.image_pixels : 0),
         depth_pixels_(product.images == Images::in_depth ? product.image_pixels : 0) {
@@ -135,7 +135,8 @@ class Part {
       return {p_.a.data + block.k * p_.a.stride + last, p_.a.stride};
     }
     const int64_t next = j + columns + n * panels_ * kLine;
-    if (p_.b.transposed || (narrow_ && !b_in_place_) || next >= std::min(j + 2 * columns, p_.columns))
+    if (p_.b.transposed || (has_narrow_panels_ && !b_in_place_) ||
+        next >= std::min(j + 2 * columns, p_.columns))
       return {p_.b.data, 0};
     const int64_t image = column_pixels_ == 0 ? 0 : next / column_pixels_;
     return {p_.b.data + block.k * p_.b.stride + image * p_.b.image_step + next - image * column_pixels_,
@@ -145,7 +146,7 @@ class Part {
   // A block of rows times a group of panels; `a` and `b` are what is packed.
   void multiply_group(const Block& block, const float* a, const float* b, int64_t j, int64_t columns,
                       float* tile) const {
-    const int64_t together = narrow_ && !b_in_place_ ? panel_ : columns;
+    const int64_t together = has_narrow_panels_ && !b_in_place_ ? panel_ : columns;
     for (const int64_t end = j + columns; j < end; j += together, b += together * block.depth)
       for (int64_t n = 0; n < block.blocks; ++n)
         multiply(block, n, a, b, j, std::min(together, end - j), tile);
@@ -221,7 +222,7 @@ class Part {
   const bool c_transposed_;
   const Share share_;
   bool a_in_place_ = false, b_in_place_ = false;
-  const bool narrow_;  // panels
+  const bool has_narrow_panels_;
   const int64_t panel_;
   const int64_t column_pixels_, depth_pixels_;  // 0 where that index runs over one matrix
   int64_t depth_ = 0, rows_ = 0;                // the largest of a block of A

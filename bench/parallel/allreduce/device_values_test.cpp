@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
 #include "bench/parallel/allreduce/measure_reduction.hpp"
@@ -31,32 +32,6 @@ constexpr size_t kAddedCounts[] = {1, 255, 1023, 1025, 2048 * 1024 + 5000};
 
 using Fault = ThreadsCommunicator::Fault;
 
-// The emulator, which another program may use.
-class SharedEmulator final : public Device {
- public:
-  explicit SharedEmulator(bool is_shared) : is_shared_(is_shared) {}
-  const DeviceInfo& info() const override { return device_.info(); }
-  std::unique_ptr<Queue> make_queue() override { return device_.make_queue(); }
-  void* allocate(size_t bytes) override { return device_.allocate(bytes); }
-  void release(void* data) noexcept override { device_.release(data); }
-  void protect(const void* data, size_t bytes) override { device_.protect(data, bytes); }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    device_.copy_to_device(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override {
-    device_.copy_to_host(to, from, bytes);
-  }
-  DeviceState state() override {
-    DeviceState now;
-    if (is_shared_) now.others = OthersUse{0.5, "python (pid 4242) 50%"};
-    return now;
-  }
-
- private:
-  EmulatorDevice device_;
-  const bool is_shared_;
-};
-
 std::vector<ReductionRow> device_rows(int n, int64_t bytes) {
   std::vector<std::string> reductions{std::string(kNccl)};
   for (Reduction reduction : kReductions) reductions.emplace(reductions.end() - 1, name(reduction));
@@ -75,7 +50,8 @@ std::vector<ReductionRow> measured_rows(int n, int64_t bytes, Fault fault, int s
   constexpr SamplingRule kTwo{.time_limit_seconds = 0.02, .min_samples = 2, .max_samples = 2};
   std::vector<ReductionRow> rows = device_rows(n, bytes);
   run_ranks(n, [&](Fabric& fabric) {
-    SharedEmulator device(fabric.rank() == shared_rank);
+    EmulatorDevice emulator;
+    testing::SharedDevice device(emulator, fabric.rank() == shared_rank);
     const auto queue = device.make_queue();
     ThreadsCommunicator communicator(fabric, device, fault);
     DeviceValues values(fabric.rank(), n, communicator, device, *queue);

@@ -20,8 +20,8 @@
 namespace convscope {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Rows of every reduction of so many bytes over n threads.
 std::vector<ReductionRow> rows_of(int n, int64_t bytes) {
@@ -195,7 +195,7 @@ TEST(ReductionRows, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeas
 }
 
 TEST(RowFolder, HoldsEveryRowInTheJournalBeforeTheFilesAreWritten) {
-  const std::string folder = testing::TempDir() + "/row_folder";
+  const std::string folder = ::testing::TempDir() + "/row_folder";
   std::filesystem::remove_all(folder);
   const std::vector<ReductionRow> rows{modelled("ring", 4)};
   {

@@ -30,8 +30,7 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.time.n > 0 ? cell(r.iterations) : Cell{}; }},
     {"disturbed", "",
      "Samples that lost time to other programs on some rank, or before which its GPU had a low clock or "
-     "other "
-     "users, and did so again when they were taken once more; null of a modelled row.",
+     "other users, and did so again when they were taken once more; null of a modelled row.",
      [](const R& r) { return r.time.n > 0 ? cell(r.disturbed) : Cell{}; }},
     {"algbw", "GB/s", "bytes over median_ms.",
      [](const R& r) {

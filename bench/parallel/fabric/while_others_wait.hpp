@@ -1,5 +1,6 @@
-// What rank 0 does for all ranks while the others wait, as choosing algorithms: with signs that it goes on,
-// so that a watch (job_watch.hpp) ends the job where a part of it takes too long, however long the whole is.
+// What rank 0 does for all ranks while the others wait, such as choosing algorithms: with signs that it goes
+// on, so that a watch (job_watch.hpp) ends the job where a part of it takes too long, however long the whole
+// is.
 #pragma once
 
 #include "bench/parallel/fabric/fabric.hpp"

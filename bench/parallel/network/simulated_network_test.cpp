@@ -19,7 +19,7 @@ constexpr Link kWithin{450e9, 2e-6}, kBetween{5e9, 5e-6};
 constexpr double kBytes = 1e8;
 const std::string kProgram = CONVSCOPE_SIMGRID;  // empty where the build has none
 
-class SimulatedNetworks : public testing::Test {
+class SimulatedNetworks : public ::testing::Test {
  protected:
   void SetUp() override {
     if (kProgram.empty()) GTEST_SKIP() << "built without SimGrid (Debian: apt install libsimgrid-dev)";
@@ -35,7 +35,7 @@ class SimulatedNetworks : public testing::Test {
   }
 
   const std::string file_ =
-      testing::TempDir() + testing::UnitTest::GetInstance()->current_test_info()->name() + ".xml";
+      ::testing::TempDir() + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".xml";
 };
 
 // Sixteen hosts with links as kBetween, and twice the bandwidth of one behind them all.
@@ -174,7 +174,7 @@ TEST_F(SimulatedNetworks, SayWhatIsWrongWithAFile) {
         {R"(<zone id="all" routing="Full"><host id="a" speed="1f"/><host id="b" speed="1f"/></zone>)",
          "no connecting path"}}) {
     platform(inside);
-    EXPECT_THAT([&] { use(2); }, ThrowsMessage<UsageError>(testing::AllOf(
+    EXPECT_THAT([&] { use(2); }, ThrowsMessage<UsageError>(::testing::AllOf(
                                      HasSubstr("--platform: " + file_ + ": SimGrid: "), HasSubstr(says))));
   }
   write_file_atomically(file_, "not XML");

@@ -116,7 +116,7 @@ TEST(AllReduce, RefusesByName) {
     EXPECT_EQ(refusal(Reduction::halving, {n, 1})->reason, "not_power_of_two");
   for (int n : {1, 2, 4, 8, 1024}) EXPECT_FALSE(refusal(Reduction::halving, {n, 1}));
   EXPECT_EQ(refusal(Reduction::hierarchical, {6, 4})->reason, "uneven_nodes");
-  EXPECT_THAT(refusal(Reduction::hierarchical, {6, 4})->note, testing::HasSubstr("6 ranks"));
+  EXPECT_THAT(refusal(Reduction::hierarchical, {6, 4})->note, ::testing::HasSubstr("6 ranks"));
   for (Reduction reduction : {Reduction::tree, Reduction::ring, Reduction::striped})
     EXPECT_FALSE(refusal(reduction, {7, 2}));
   run_ranks(1, [](Fabric& fabric) {
@@ -154,7 +154,7 @@ TEST(ThreadsFabric, EndsAllRanksWhenOneFailsAndNamesIt) {
     all_reduce(Reduction::ring, fabric, values, scratch, {4, 1});
   };
   EXPECT_THAT([&] { run_ranks(4, body); },
-              testing::ThrowsMessage<std::runtime_error>("rank 2: out of gradients"));
+              ::testing::ThrowsMessage<std::runtime_error>("rank 2: out of gradients"));
 }
 
 TEST(ThreadsFabric, RefusesAMessageOfAnotherSize) {
@@ -167,7 +167,7 @@ TEST(ThreadsFabric, RefusesAMessageOfAnotherSize) {
     else
       fabric.exchange({}, std::span(&in, 1));
   };
-  EXPECT_THAT([&] { run_ranks(2, body); }, testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr(
+  EXPECT_THAT([&] { run_ranks(2, body); }, ::testing::ThrowsMessage<std::runtime_error>(::testing::HasSubstr(
                                                "a message of 4 bytes from rank 0 where 8 were expected")));
 }
 

@@ -14,7 +14,7 @@
 namespace convscope {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 DeviceInfo processor() {
   DeviceInfo device;
@@ -56,11 +56,11 @@ TEST(KeptOperations, AreThoseOfThisDeviceAndNumberOfThreads) {
   EXPECT_TRUE(times_on(other_class, 2, std::span(rows).subspan(3)).empty());
 }
 
-class OperationFiles : public testing::Test {
+class OperationFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     // Of this process alone: tests run beside each other.
-    folder_ = std::filesystem::path(testing::TempDir()) / ("kept_operations_" + std::to_string(getpid()));
+    folder_ = std::filesystem::path(::testing::TempDir()) / ("kept_operations_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

@@ -46,12 +46,12 @@ TEST(Schedule, WithoutOverlapReducesAllAfterBackward) {
   EXPECT_DOUBLE_EQ(step.step_seconds, 23);
   EXPECT_DOUBLE_EQ(step.exposed_seconds(), 6);
   EXPECT_DOUBLE_EQ(step.overlap_efficiency(), 0);
-  EXPECT_THAT(reductions(step), testing::ElementsAre("reduce c b a"));
+  EXPECT_THAT(reductions(step), ::testing::ElementsAre("reduce c b a"));
 }
 
 TEST(Schedule, ByLayerHidesAllButTheFirstLayersReduction) {
   const Schedule step = schedule(three_layers(), kLayer, at_rate(100));
-  EXPECT_THAT(reductions(step), testing::ElementsAre("reduce c", "reduce b", "reduce a"));
+  EXPECT_THAT(reductions(step), ::testing::ElementsAre("reduce c", "reduce b", "reduce a"));
   std::vector<double> begins, ends;
   for (const Span& span : step.spans)
     if (span.is_communication) {
@@ -59,8 +59,8 @@ TEST(Schedule, ByLayerHidesAllButTheFirstLayersReduction) {
       ends.push_back(span.end);
     }
   // Ready at 9, 14 and 17; 3, 2 and 1 s each.
-  EXPECT_THAT(begins, testing::ElementsAre(9, 14, 17));
-  EXPECT_THAT(ends, testing::ElementsAre(12, 16, 18));
+  EXPECT_THAT(begins, ::testing::ElementsAre(9, 14, 17));
+  EXPECT_THAT(ends, ::testing::ElementsAre(12, 16, 18));
   EXPECT_DOUBLE_EQ(step.step_seconds, 18);
   EXPECT_DOUBLE_EQ(step.overlap_efficiency(), 1 - 1.0 / 6);
 }
@@ -76,11 +76,11 @@ TEST(Schedule, ClosesTheFirstBucketAtAMebibyteAndLaterOnesAtTheirSize) {
   for (const char* layer : {"a", "b", "c", "d", "e", "f"})
     layers.push_back({layer, 1, 1, 1, static_cast<double>(kMebibyte)});
   EXPECT_THAT(reductions(schedule(layers, bucket(2 * kMebibyte), at_rate(1e9))),
-              testing::ElementsAre("reduce f", "reduce e d", "reduce c b", "reduce a"));
-  EXPECT_THAT(reductions(schedule(layers, bucket(kMebibyte / 2), at_rate(1e9))), testing::SizeIs(6));
+              ::testing::ElementsAre("reduce f", "reduce e d", "reduce c b", "reduce a"));
+  EXPECT_THAT(reductions(schedule(layers, bucket(kMebibyte / 2), at_rate(1e9))), ::testing::SizeIs(6));
   layers[5].gradient_bytes = 10;  // below the first bucket's size
   EXPECT_THAT(reductions(schedule(layers, bucket(100 * kMebibyte), at_rate(1e9))),
-              testing::ElementsAre("reduce f e", "reduce d c b a"));
+              ::testing::ElementsAre("reduce f e", "reduce d c b a"));
 }
 
 TEST(Schedule, HasOperationsBetweenTheLayersAndUpdatesWhenAllIsReduced) {
@@ -105,12 +105,12 @@ TEST(Schedule, HasOperationsBetweenTheLayersAndUpdatesWhenAllIsReduced) {
 TEST(Schedule, LeavesOutWhatTakesNoTimeAndWhatHasNoGradient) {
   const std::vector<LayerWork> layers{{"a", 1, 1, 0, 0}, {"b", 1, 1, 1, 100}};
   const Schedule step = schedule(layers, kLayer, at_rate(100));
-  EXPECT_THAT(reductions(step), testing::ElementsAre("reduce b"));
+  EXPECT_THAT(reductions(step), ::testing::ElementsAre("reduce b"));
   std::vector<std::string> computed;
   for (const Span& span : step.spans)
     if (!span.is_communication) computed.push_back(span.name);
-  EXPECT_THAT(computed, testing::ElementsAre("a forward", "b forward", "b backward_filter", "b backward_data",
-                                             "a backward_filter"));
+  EXPECT_THAT(computed, ::testing::ElementsAre("a forward", "b forward", "b backward_filter",
+                                               "b backward_data", "a backward_filter"));
   EXPECT_EQ(schedule({}, kLayer, at_rate(1)).step_seconds, 0);
   EXPECT_EQ(schedule({}, kLayer, at_rate(1)).overlap_efficiency(), 1);
 }

@@ -17,8 +17,8 @@
 namespace convscope {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A network of two layers, each pass of which takes so many seconds an image with `fast`, and half as long
 // again with `slow`.
@@ -59,7 +59,7 @@ std::vector<ResultRecord> records_at(std::initializer_list<int64_t> batches) {
   return records;
 }
 
-class Steps : public testing::Test {
+class Steps : public ::testing::Test {
  protected:
   explicit Steps(std::initializer_list<int64_t> batches = {2, 8}) : records_(records_at(batches)) {
     contests_ = contests(records_);
@@ -161,10 +161,10 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   for (const Span& span : row.schedule.spans)
     if (span.name.find("operations") != std::string::npos || span.name.find("reads") != std::string::npos)
       spans.push_back(span.name);
-  EXPECT_THAT(spans,
-              testing::ElementsAre("a forward operations", "b#1 forward operations", "b#2 forward operations",
-                                   "b#2 backward operations", "b#1 backward operations",
-                                   "b#1 backward of what it reads", "a backward operations"));
+  EXPECT_THAT(spans, ::testing::ElementsAre("a forward operations", "b#1 forward operations",
+                                            "b#2 forward operations", "b#2 backward operations",
+                                            "b#1 backward operations", "b#1 backward of what it reads",
+                                            "a backward operations"));
 
   keep_all_but("lrn backward n=2 ");
   row = step(layers);
