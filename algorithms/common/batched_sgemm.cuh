@@ -11,7 +11,9 @@
 //   SgemmBlock block<T>(int index)      runs once in each block
 //   int a_stride(), b_stride()          see the loaders
 //   int c_row(), c_column()             between rows and columns of C; one of the two is 1
-//   bool accumulate(), vectors()        C += instead of C =; C may be accessed 16 bytes at a time
+//   bool accumulate()                   C += instead of C =
+//   kWholeFours                         of each four of C all or none are inside, and they are aligned; else
+//   bool vectors()                      C may be accessed 16 bytes at a time
 //   kFinishes, finish<T>(block, corner, sums)  whether and what to do to whole sums, C's included where it
 //                                       accumulates, before they replace C
 // Included by .cu files only.
@@ -234,7 +236,7 @@ __device__ __forceinline__ void store_four(float* to, float4 sum, int left, bool
     if (i < left) to[i] = accumulate ? to[i] + values[i] : values[i];
 }
 
-// Fours along the contiguous dimension of C. Batch::kWholeFours: of each four all or none are inside.
+// Fours along the contiguous dimension of C.
 template <typename T, typename Batch>
 __device__ __forceinline__ void store_sums(const Batch& batch, const SgemmBlock& block, const Corner& at,
                                            const float (&sums)[8][8], bool accumulate) {

@@ -49,7 +49,14 @@ enum class Loads {
   masked,      // likewise; of the last vector only the used columns
   streamed,    // without the prefetches into L1
   resident,    // without either
+  masked_resident,
 };
+constexpr bool is_masked(Loads how) {
+  return how == Loads::masked || how == Loads::masked_resident;
+}
+constexpr bool is_resident(Loads how) {
+  return how == Loads::resident || how == Loads::masked_resident;
+}
 // With 16 registers a step has 12 multiply-adds and 8 loads. Three prefetches more make it slower where
 // another thread takes every second slot of the core, and a packed B is in L1 or a stream that the hardware
 // follows.
@@ -117,13 +124,12 @@ HWY_NOINLINE void kernel(const Block& block) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
       const float* const from = b + v * kLanes;
-      b_of[v] =
-          How == Loads::masked && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
+      b_of[v] = is_masked(How) && v == Vectors - 1 ? load_partial(tag, from, last) : hn::LoadU(tag, from);
       if (kPrefetchesB && v * kLanes % kLine == 0) __builtin_prefetch(from + b_distance);  // once a line
     }
     if constexpr (kPrefetchesB) __builtin_prefetch(b + b_distance + kLast + kLanes - 1);
     b += block.b_stride;
-    if constexpr (How != Loads::resident) {
+    if constexpr (!is_resident(How)) {
       __builtin_prefetch(prefetched, 0, 2);
       prefetched += block.prefetch_step;
     }
@@ -181,6 +187,7 @@ const Kernel* kernels(Loads how, int64_t vectors) {
   if constexpr (!kPrefetchesPacked) {
     if (how == Loads::streamed) return kernels<Contiguous, Loads::streamed>(vectors);
     if (how == Loads::resident) return kernels<Contiguous, Loads::resident>(vectors);
+    if (how == Loads::masked_resident) return kernels<Contiguous, Loads::masked_resident>(vectors);
   }
   return kernels<Contiguous, Loads::prefetched>(vectors);
 }
@@ -193,40 +200,54 @@ Loads loads_of_packed(const Prefetch& prefetch) {
   if (kPrefetchesPacked) return Loads::prefetched;
   return prefetch.from != nullptr && prefetch.step == 0 ? Loads::resident : Loads::streamed;
 }
-// Of a B in rows with `width` columns left.
-Loads loads_of_rows(int64_t width) {
-  return width % kLanes != 0 ? Loads::masked : Loads::prefetched;
+// Of a B in rows with `width` columns left, which a register tile before this one may have loaded.
+Loads loads_of_rows(int64_t width, bool again) {
+  const bool masked = width % kLanes != 0;
+  if (again && !kPrefetchesPacked) return masked ? Loads::masked_resident : Loads::resident;
+  return masked ? Loads::masked : Loads::prefetched;
 }
 
 GemmShape shape() {
   return {kRows, kColumns};
 }
 
-// A as rows a[row][k] or, transposed, a[k][row]. Its rows are shared evenly between register tiles: 16 rows
-// as 8 + 8 rather than 14 + 2. While a panel is multiplied the next one is prefetched, a share with each
-// tile; after the last panel too, as callers continue there.
+// A as rows a[row][k] or, transposed, a[k][row], in register blocks where `a_stride` is 0. Its rows are dealt
+// out evenly to register tiles: 16 rows as 8 + 8 rather than 14 + 2. While a panel is multiplied the next one
+// is prefetched, a share with each tile, or all with the first where the others make no prefetches; after
+// the last panel too, as callers continue there.
 void by_panels(const float* a, int64_t a_stride, bool transposed, GemmPanels panels, float* c,
                int64_t c_stride, int64_t rows, int64_t columns, int64_t depth, GemmMode mode,
                Prefetch prefetch) {
-  const bool packed = panels.stride == 0;
-  const int64_t row_step = transposed ? 1 : a_stride, b_stride = packed ? kColumns : panels.stride;
+  const bool packed = panels.stride == 0, in_blocks = transposed && a_stride == 0;
+  const int64_t row_step = in_blocks ? depth : transposed ? 1 : a_stride;
+  const int64_t b_stride = packed ? kColumns : panels.stride;
   const int64_t panel_step = packed ? kColumns * depth : kColumns;
   const int64_t blocks = ceil_div(rows, kRows), share = ceil_div(kColumns, blocks);
+  // Block n begins at row n * rows / blocks; with a small depth a division each would show.
+  const int64_t min_count = rows / blocks, rest = rows % blocks;
   for (int64_t j = 0, panel = 0; j < columns; j += kColumns, ++panel) {
-    const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j);
-    // A packed panel is whole in memory.
-    const Kernel* const kernel_of = kernels(
-        transposed, packed ? loads_of_packed(prefetch) : loads_of_rows(width), ceil_div(width, kLanes));
+    const int64_t width = HWY_MIN(int64_t{kColumns}, columns - j), vectors = ceil_div(width, kLanes);
+    const auto kernels_of = [&](bool again) {
+      // A packed panel is whole in memory.
+      return kernels(transposed, packed ? loads_of_packed(prefetch) : loads_of_rows(width, again), vectors);
+    };
+    const Kernel *const first = kernels_of(false), *const others = kernels_of(true);
     const float* const b = panels.data + panel * panel_step;
-    for (int64_t n = 0; n < blocks; ++n) {
-      const int64_t begin = n * rows / blocks, end = (n + 1) * rows / blocks;
+    for (int64_t n = 0, begin = 0, dealt = 0; n < blocks; ++n) {
+      dealt += rest;
+      const bool one_more = dealt >= blocks;
+      if (one_more) dealt -= blocks;
+      const int64_t count = min_count + (one_more ? 1 : 0);
       const Prefetch next =
           prefetch.from != nullptr
               ? Prefetch{prefetch.from + (panel * blocks + n) * prefetch.block, prefetch.step}
           : packed ? Prefetch{b + panel_step + n * depth * share, share}
                    : Prefetch{b + panel_step + n * kLine, b_stride};
-      kernel_of[end - begin - 1]({a + begin * row_step, b, c + begin * c_stride + j, a_stride, b_stride,
-                                  c_stride, depth, static_cast<size_t>(width), mode, next.from, next.step});
+      const Kernel* const kernel_of = n == 0 ? first : others;
+      kernel_of[count - 1]({a + begin * row_step, b, c + begin * c_stride + j, in_blocks ? count : a_stride,
+                            b_stride, c_stride, depth, static_cast<size_t>(width), mode, next.from,
+                            next.step});
+      begin += count;
     }
   }
 }
@@ -244,7 +265,7 @@ void by_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c
       const int64_t j = g * vectors / groups * kLanes;
       const int64_t width = HWY_MIN((g + 1) * vectors / groups * kLanes, columns) - j;
       const int64_t in_vectors = ceil_div(width, kLanes);
-      const Kernel* const kernel_of = kernels(false, loads_of_rows(width), in_vectors);
+      const Kernel* const kernel_of = kernels(false, loads_of_rows(width, false), in_vectors);
       const int64_t blocks = ceil_div(together, max_rows(static_cast<int>(in_vectors)));
       for (int64_t n = 0; n < blocks; ++n) {
         const int64_t begin = top + n * together / blocks, end = top + (n + 1) * together / blocks;

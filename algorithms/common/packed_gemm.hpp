@@ -28,7 +28,8 @@ struct GemmPanels {
 enum class GemmMode { overwrite, add, subtract };
 
 // What a product prefetches into L2: with each register tile one cache line per step of the depth, `step`
-// floats apart, and with the next tile those `block` floats farther on. Any addresses: nothing is read.
+// floats apart, and with the next tile those `block` floats farther on; with 16 registers and B in rows, with
+// the first tile of a panel alone. Any addresses: nothing is read.
 struct Prefetch {
   const float* from = nullptr;  // null: the next panel, a share with each tile
   int64_t step = 0;             // 0, with `from`: it may be left out
@@ -48,7 +49,8 @@ void gemm_rows(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t
                int64_t columns, int64_t depth, GemmMode mode, Prefetch prefetch = {});
 
 // The same with A transposed, a[k * a_stride + row]: the product of two k-major tensors. Panel by panel,
-// whether B is packed or not.
+// whether B is packed or not. With `a_stride` 0 A is packed in ceil(rows / rows_per_block) register blocks,
+// block n of them from row n * rows / blocks on: a[block][k][row of the block].
 void gemm_columns(const float* a, int64_t a_stride, GemmPanels b, float* c, int64_t c_stride, int64_t rows,
                   int64_t columns, int64_t depth, GemmMode mode, Prefetch prefetch = {});
 

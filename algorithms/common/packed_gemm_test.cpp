@@ -29,7 +29,7 @@ std::unique_ptr<float, AlignedFree> aligned(int64_t count) {
   return std::unique_ptr<float, AlignedFree>(static_cast<float*>(std::aligned_alloc(64, bytes)));
 }
 
-enum class AOrder { rows, columns };
+enum class AOrder { rows, columns, blocks };
 enum class BOrder { panels, rows };
 
 struct Sizes {
@@ -52,21 +52,29 @@ struct Product {
   void pack() {
     const int64_t nr = gemm_shape().columns_per_panel;
     const auto [rows, columns, depth] = sizes;
-    a_stride = order == AOrder::rows ? depth + 3 : rows + 5;
+    a_stride = order == AOrder::rows ? depth + 3 : order == AOrder::columns ? rows + 5 : 0;
     const int64_t lines = order == AOrder::rows ? rows : depth;
-    a_ordered.assign((lines - 1) * a_stride + (order == AOrder::rows ? depth : rows), kNan);
+    const int64_t last_line = order == AOrder::rows ? depth : order == AOrder::columns ? rows : rows * depth;
+    a_ordered.assign((lines - 1) * a_stride + last_line, kNan);
     b_stride = columns + 3;
     b_rows.assign((depth - 1) * b_stride + columns, kNan);
     b_panels = aligned(round_up(columns, nr) * depth);
     std::fill_n(b_panels.get(), round_up(columns, nr) * depth, kNan);
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t k = 0; k < depth; ++k) {
-        const int64_t at = order == AOrder::rows ? i * a_stride + k : k * a_stride + i;
-        a_ordered[at] = a[i * depth + k];
-      }
+      for (int64_t k = 0; k < depth; ++k) a_ordered[a_index(i, k)] = a[i * depth + k];
     for (int64_t j = 0; j < columns; ++j)
       for (int64_t k = 0; k < depth; ++k)
         b_panels.get()[j / nr * nr * depth + k * nr + j % nr] = b_rows[k * b_stride + j] = b[k * columns + j];
+  }
+
+  int64_t a_index(int64_t row, int64_t k) const {
+    if (order == AOrder::rows) return row * a_stride + k;
+    if (order == AOrder::columns) return k * a_stride + row;
+    const int64_t blocks = ceil_div(sizes.rows, int64_t{gemm_shape().rows_per_block});
+    int64_t n = 0;
+    while ((n + 1) * sizes.rows / blocks <= row) ++n;
+    const int64_t begin = n * sizes.rows / blocks, end = (n + 1) * sizes.rows / blocks;
+    return begin * sizes.depth + k * (end - begin) + row - begin;
   }
 
   void run(float* c, int64_t c_stride, GemmMode mode, Prefetch prefetch = {}) const {
@@ -126,7 +134,7 @@ void expect_right(const Sizes& sizes, AOrder order, GemmMode mode) {
   for (const BOrder b_order : {BOrder::panels, BOrder::rows}) expect_right(sizes, order, b_order, mode);
 }
 
-constexpr AOrder kOrders[] = {AOrder::rows, AOrder::columns};
+constexpr AOrder kOrders[] = {AOrder::rows, AOrder::columns, AOrder::blocks};
 constexpr GemmMode kModes[] = {GemmMode::overwrite, GemmMode::add, GemmMode::subtract};
 
 TEST(PackedGemm, MatchesDoubleLoopsAtEverySizeUpToTwoBlocks) {

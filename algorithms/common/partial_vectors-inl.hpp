@@ -32,6 +32,27 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_partial(D d, const float* from, size_
 template <class D>
 HWY_INLINE void store_partial(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, size_t count) {
   namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET == HWY_AVX2
+  // In pieces: AMD's processors with AVX2 execute a masked store as tens of operations.
+  if constexpr (sizeof(hn::TFromD<D>) == 4 && hn::MaxLanes(D()) == 8) {
+    if (count == 8) return hn::StoreU(value, d, to);
+    const hn::Half<D> half;
+    const hn::Half<decltype(half)> quarter;
+    auto rest = hn::LowerHalf(half, value);
+    if ((count & 4) != 0) {
+      hn::StoreU(rest, half, to);
+      rest = hn::UpperHalf(half, value);
+      to += 4;
+    }
+    if ((count & 2) != 0) {
+      hn::StoreU(hn::LowerHalf(quarter, rest), quarter, to);
+      rest = hn::ShiftRightLanes<2>(half, rest);
+      to += 2;
+    }
+    if ((count & 1) != 0) *to = hn::GetLane(rest);
+    return;
+  }
+#endif
   if constexpr (kMasks) return hn::BlendedStore(value, hn::FirstN(d, count), d, to);
   HWY_ALIGN float copy[hn::MaxLanes(d)];
   hn::Store(value, d, copy);

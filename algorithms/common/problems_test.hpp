@@ -70,7 +70,7 @@ inline ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout
   const auto between = [&](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random() % static_cast<unsigned>(high - low + 1));
   };
-  const auto is_one_in = [&](int64_t many) { return between(0, many - 1) == 0; };
+  const auto is_one_in = [&](int64_t many) { return many > 0 && between(0, many - 1) == 0; };
   for (;;) {
     ConvProblem p;
     p.pass = pass;
@@ -81,7 +81,7 @@ inline ConvProblem random_problem(std::mt19937& random, Pass pass, Layout layout
     p.out_channels = p.groups * between(1, most.channels_of_a_group);
     if (is_one_in(most.depthwise)) p.groups = p.out_channels = p.in_channels;
     p.input = {between(1, 20), between(1, 20)};
-    if (most.pointwise > 0 && is_one_in(most.pointwise)) return p;
+    if (is_one_in(most.pointwise)) return p;
     p.filter = {between(1, 5), between(1, 5)};
     p.stride = {between(1, 3), between(1, 3)};
     p.dilation = {between(1, 2), between(1, 2)};

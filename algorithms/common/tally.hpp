@@ -1,7 +1,7 @@
-// A tally of what kernels really do, kept in counting builds only (CONVSCOPE_TALLY, which the sanitized
-// builds set): every product and transform kernel adds its arithmetic, every CUDA kernel the tiles that its
-// blocks stage, and counts_test.cpp compares the sums with Plan::operations(). In all other builds, and in
-// code for a GPU, nothing is counted.
+// A tally of what kernels really do, kept in counting builds only (CONVSCOPE_TALLY, which builds with the
+// address sanitizer set): every product and transform kernel adds its arithmetic, every CUDA kernel the tiles
+// that its blocks stage, and counts_test.cpp compares the sums with Plan::operations(). In all other builds,
+// and in code for a GPU, nothing is counted.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,7 @@
 // Barriers: full[stage] completes when the bytes announced for a stage have landed, empty[stage] when all
 // warps of the consumers are done with it.
 //
-// A Shape says kStages, kStageBytes, kConsumerWarps and kConsumerThreads; the producer warp is the last.
-// Included by .cu files only.
+// A Shape says kStages, kStageBytes and kConsumerWarps. Included by .cu files only.
 #pragma once
 
 #include "algorithms/common/tally.hpp"

@@ -86,12 +86,6 @@ std::unique_ptr<DirectPlan> make_filter_plan(const ConvProblem& problem, const K
              : make_channel_filter_plan(used, kernels, options);
 }
 
-std::unique_ptr<DirectPlan> make_plan(const ConvProblem& problem, const PlanOptions& options) {
-  const Kernels kernels = best_kernels();
-  return problem.pass == Pass::backward_filter ? make_filter_plan(problem, kernels, options)
-                                               : make_correlation_plan(problem, kernels, options);
-}
-
 class Direct final : public Algorithm {
  public:
   Direct() {
@@ -111,7 +105,8 @@ class Direct final : public Algorithm {
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {
-    return make_plan(problem, options);
+    return problem.pass == Pass::backward_filter ? make_filter_plan(problem, best_kernels(), options)
+                                                 : make_correlation_plan(problem, best_kernels(), options);
   }
 
  private:

@@ -286,6 +286,8 @@ TEST(Direct, IsExactWhenSomeTapsNeverMeetTheInput) {
   expect_exact_everywhere("n=1 c=4 hw=2x1 k=4 rs=1x1 stride=4x4 pad=3x3 groups=4");
   expect_exact_everywhere("n=2 c=17 hw=3x2 k=3 rs=3x2 stride=3x4 pad=3x3 dilation=3x3");
   expect_exact_everywhere("n=1 c=2 hw=5x5 k=2 rs=1x1 stride=3x3 groups=2");
+  // Of five taps the second, third and last meet the input.
+  expect_exact_everywhere("n=3 c=2 hw=2x2 k=1 rs=5x5 stride=3x3 pad=4x4");
 }
 
 TEST(Direct, GivesTheSameBitsEveryTimeAndWithoutPreparingAgain) {

@@ -1,14 +1,12 @@
 // The variants fft16.cpu and fft32.cpu; the plan is in cpu/spectral_plan. The CUDA variants are in cuda/.
 #include "algorithms/fft/fft.hpp"
 
-#include <cmath>
 #include <memory>
 #include <string>
 
-#include "algorithms/fft/cpu/blocking.hpp"
 #include "algorithms/fft/cpu/spectral_plan.hpp"
-#include "algorithms/fft/cpu/transforms.hpp"
 #include "algorithms/fft/cuda/variants.hpp"
+#include "algorithms/fft/geometry.hpp"
 
 namespace convscope {
 namespace {
@@ -34,9 +32,7 @@ class FftConvolution final : public Algorithm {
     return std::make_unique<fft::SpectralPlan>(p, size_, device.info().llc_bytes, options);
   }
 
-  // A transform mixes all elements of a tile and rounds once at each of its log2(S^2) levels of butterflies
-  // (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
-  double error_growth(const ConvProblem&) const override { return 2.0 * std::log2(size_); }
+  double error_growth(const ConvProblem&) const override { return fft::tile_error_growth(size_); }
 
  private:
   int size_;

@@ -246,6 +246,14 @@ TEST_P(Fft, RefusesDepthwiseOtherMathAndChwn) {
   EXPECT_EQ(algorithm().supports(p, device_.info()).reason(), Reason::unsupported_layout);
 }
 
+// What is counted is the rows between the first and the last of all lanes.
+TEST(FftGeometry, ATileOnThePaddingAloneHasNoRowOfItsWindow) {
+  const fft::Axis axis{.extent = 9, .step = 2, .window = 16};
+  EXPECT_EQ(fft::inside(axis, -41), (fft::Range{16, 16})) << "sample 21 would be the first";
+  EXPECT_EQ(fft::inside(axis, -9), (fft::Range{5, 9}));
+  EXPECT_EQ(fft::inside(axis, 40), (fft::Range{0, 0}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, Fft, testing::Values("fft16.cpu", "fft32.cpu"),
                          [](const auto& size) { return std::string(size.param).substr(0, 5); });
 

@@ -1,6 +1,7 @@
 #include "algorithms/fft/geometry.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "algorithms/common/rounding.hpp"
@@ -105,6 +106,14 @@ Support tile_support(const ConvProblem& p, int size) {
                  "filter " + to_text(p.filter) + " at stride " + to_text(p.stride) + " has " + to_text(taps) +
                      " taps per residue: a tile of " + std::to_string(size) + " has room for " +
                      to_text({size, size}));
+}
+
+double tile_error_growth(int size) {
+  return 2.0 * std::log2(size);
+}
+
+std::string part_text(int64_t part, int64_t whole) {
+  return std::to_string(part) + (part == whole ? "" : " of " + std::to_string(whole));
 }
 
 Geometry make_geometry(const ConvProblem& p, int size) {

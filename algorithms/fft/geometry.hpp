@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "bench/algorithm/algorithm.hpp"
@@ -38,7 +39,7 @@ inline Range inside(const Axis& axis, int64_t origin) {
     first = -floor_div(last_coordinate - origin, -axis.step);
     last = floor_div(origin, -axis.step);
   }
-  first = std::max<int64_t>(first, 0);
+  first = std::clamp<int64_t>(first, 0, axis.window);
   return {first, std::max(first, std::min(axis.window, last + 1))};
 }
 
@@ -76,12 +77,27 @@ struct Geometry {
   int64_t depth() const { return static_cast<int64_t>(b.others.size()); }
 };
 
+// Indices [first, first + count) that are worked on at a time, and those of at most `step` from `first` on.
+struct Block {
+  int64_t first = 0, count = 0;
+  bool operator==(const Block&) const = default;
+};
+constexpr Block block(int64_t first, int64_t step, int64_t whole) {
+  return {first, std::min(step, whole - first)};
+}
+// "32 of 100"; "100" of the whole.
+std::string part_text(int64_t part, int64_t whole);
+
 // Taps of the largest residue, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
 Extent2 taps_per_residue(const ConvProblem& problem);
 
 // What every variant refuses; tile_support() also filters with more taps per residue than a tile has.
 Support common_support(const ConvProblem& problem);
 Support tile_support(const ConvProblem& problem, int size);
+
+// Algorithm::error_growth() on tiles: a transform mixes all elements of a tile and rounds once at each of its
+// log2(size^2) levels of butterflies (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
+double tile_error_growth(int size);
 
 // For taps_per_residue <= size and dilation 1.
 Geometry make_geometry(const ConvProblem& problem, int size);

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "algorithms/common/pointwise.hpp"
-#include "algorithms/common/rounding.hpp"
 
 namespace convscope::im2col_gemm {
 namespace {
@@ -18,17 +17,11 @@ int64_t images_together(const ConvProblem& p, int64_t max_pixels) {
   int64_t images = std::max<int64_t>(1, max_pixels / pixels);
   if (p.layout == Layout::nchw)
     images = pixels >= kWideEnough ? 1 : std::min(images, ceil_div(2 * kWideEnough, pixels));
-  images = std::min(images, p.batch);
-  // As many chunks, of nearly equal size.
-  const int64_t chunks = ceil_div(p.batch, images);
-  return ceil_div(p.batch, chunks);
+  return evenly(p.batch, images);
 }
 
 int64_t rows_together(const ConvProblem& p, int64_t max_pixels) {
-  const int64_t height = p.output().h;
-  const int64_t rows = std::clamp<int64_t>(max_pixels / p.output().w, 1, height);
-  const int64_t chunks = ceil_div(height, rows);
-  return ceil_div(height, chunks);
+  return evenly(p.output().h, std::max<int64_t>(1, max_pixels / p.output().w));
 }
 
 // Images of a chunk, and output rows of each.
@@ -70,13 +63,22 @@ int64_t column_elements(const ConvProblem& p) {
   return p.in_channels_per_group() * p.filter.h * p.filter.w;
 }
 
-int64_t largest_extent(const ConvProblem& problem, int64_t bytes) {
+int64_t largest_extent(const ConvProblem& problem) {
   const ConvProblem p = as_fully_connected(problem);
-  const ChunkSize size = chunk_size(p, bytes, false);
+  const ChunkSize size = chunk_size(p, kColumnBytes, false);
   const int64_t pixels = size.images * size.rows * p.output().w;
   // The rows of an NCHW output, and of a pointwise input, are whole images apart.
   const int64_t image = p.layout == Layout::nchw ? p.output().h * p.output().w : 0;
   return std::max({pixels, image, column_elements(p), p.in_channels, p.out_channels});
+}
+
+std::vector<Chunk> list_of_chunks(const ConvProblem& p, int64_t images, int64_t rows) {
+  const int64_t height = p.output().h;
+  std::vector<Chunk> list;
+  for (int64_t image = 0; image < p.batch; image += images)
+    for (int64_t row = 0; row < height; row += rows)
+      list.push_back({image, std::min(images, p.batch - image), row, std::min(rows, height - row)});
+  return list;
 }
 
 Chunks cut(const ConvProblem& p, int64_t bytes, bool images_apart) {
@@ -84,10 +86,7 @@ Chunks cut(const ConvProblem& p, int64_t bytes, bool images_apart) {
   const Extent2 out = p.output();
   Chunks chunks;
   chunks.builds_columns = !is_pointwise(p);
-  for (int64_t image = 0; image < p.batch; image += size.images)
-    for (int64_t row = 0; row < out.h; row += size.rows)
-      chunks.list.push_back(
-          {image, std::min(size.images, p.batch - image), row, std::min(size.rows, out.h - row)});
+  chunks.list = list_of_chunks(p, size.images, size.rows);
   chunks.pixels = size.images * size.rows * out.w;
   chunks.per_image = ceil_div(out.h, size.rows);
   chunks.gathers_output = p.layout == Layout::nchw && size.images > 1 && !images_apart;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/core/problem.hpp"
+#include "bench/core/rounding.hpp"
 
 namespace convscope::im2col_gemm {
 
@@ -18,13 +19,21 @@ struct Range {
   int64_t count() const { return end - begin; }
 };
 
+// The size of parts of nearly equal size: no more of them than there would be of `max` each.
+constexpr int64_t evenly(int64_t whole, int64_t max) {
+  return ceil_div(whole, ceil_div(whole, max));
+}
+
 // Output rows [row, row + rows) of images [image, image + images); more than one image only with all rows.
 struct Chunk {
   int64_t image = 0, images = 1, row = 0, rows = 1;
 };
 
+// All of a problem, image by image, top to bottom, of so many images and rows, fewer at the ends.
+std::vector<Chunk> list_of_chunks(const ConvProblem& problem, int64_t images, int64_t rows);
+
 struct Chunks {
-  std::vector<Chunk> list;      // image by image, top to bottom
+  std::vector<Chunk> list;
   int64_t pixels = 0;           // output pixels of the largest one
   int64_t per_image = 1;        // chunks of one image, 1 when a chunk has several images
   bool builds_columns = true;   // false: the input itself is the column matrix (pointwise)
@@ -49,8 +58,8 @@ inline constexpr int64_t kColumnBytes = int64_t{4} << 20;
 // product takes `images_apart`. Such a product needs no output gathered either.
 Chunks cut(const ConvProblem& problem, int64_t bytes, bool images_apart);
 
-// The largest number of rows, columns or elements between rows of any matrix of the chunks that `bytes` or
-// less allow, without images apart.
-int64_t largest_extent(const ConvProblem& problem, int64_t bytes);
+// The largest number of rows, columns or elements between rows of any matrix of the chunks that kColumnBytes
+// or less allow, without images apart.
+int64_t largest_extent(const ConvProblem& problem);
 
 }  // namespace convscope::im2col_gemm

@@ -12,9 +12,19 @@
 namespace convscope {
 namespace {
 
-// What the variants have in common; they differ in the product.
+// im2col in chunks; the variants differ in the product.
 class Variant : public Algorithm {
  public:
+  using MakeGemm = const im2col_gemm::Gemm& (*)();
+  Variant(const char* id, const char* summary, MakeGemm gemm) : gemm_(gemm) {
+    info_.id = id;
+    info_.family = "gemm";
+    info_.provider = "convscope";
+    info_.summary = summary;
+    info_.exact_on_integers = true;
+    info_.takes_epilogues = true;
+  }
+
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& p, const DeviceInfo&) const override {
@@ -26,26 +36,10 @@ class Variant : public Algorithm {
   }
 
  protected:
-  using MakeGemm = const im2col_gemm::Gemm& (*)();
-  Variant(const char* id, const char* summary, MakeGemm gemm) : gemm_(gemm) {
-    info_.id = id;
-    info_.family = "gemm";
-    info_.provider = "convscope";
-    info_.summary = summary;
-    info_.exact_on_integers = true;
-    info_.takes_epilogues = true;
-  }
-
   AlgorithmInfo info_;
 
  private:
   MakeGemm gemm_;  // throws where its library is missing, which supports() says before
-};
-
-class PackedVariant final : public Variant {
- public:
-  PackedVariant()
-      : Variant("im2col_gemm.packed.cpu", "im2col in chunks and our packed SGEMM", im2col_gemm::packed) {}
 };
 
 class OpenBlasVariant final : public Variant {
@@ -61,7 +55,7 @@ class OpenBlasVariant final : public Variant {
       return Support::no(Reason::library_missing, why);
     if (const Support support = Variant::takes(p, device); !support) return support;
     constexpr int64_t limit = std::numeric_limits<int32_t>::max();
-    const int64_t extent = im2col_gemm::largest_extent(p, im2col_gemm::kColumnBytes);
+    const int64_t extent = im2col_gemm::largest_extent(p);
     return require(extent <= limit, Reason::unsupported_size,
                    "a matrix with " + std::to_string(extent) +
                        " rows, columns or elements between rows: OpenBLAS counts them in 32 bits, up to " +
@@ -73,7 +67,8 @@ class OpenBlasVariant final : public Variant {
 
 void add_im2col_gemm(Registry& registry) {
   registry.add(std::make_unique<OpenBlasVariant>());
-  registry.add(std::make_unique<PackedVariant>());
+  registry.add(std::make_unique<Variant>("im2col_gemm.packed.cpu", "im2col in chunks and our packed SGEMM",
+                                         im2col_gemm::packed));
   add_im2col_gemm_cuda(registry);
 }
 

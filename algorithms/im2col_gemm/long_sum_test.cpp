@@ -23,6 +23,7 @@ TEST_F(Im2colLongSum, PackedProductsKeepTheGateAndSayHowTheySum) {
   CpuDevice cpu;
   const Algorithm& row = *registry_.find("im2col_gemm.packed.cpu");
   for (const char* line : {"backward_filter n=32 c=1 hw=224x224 k=18 rs=3x3 pad=1x1",
+                           "backward_filter nhwc n=32 c=1 hw=224x224 k=12 rs=1x1",
                            "backward_filter nhwc n=32 c=2 hw=224x224 k=12 rs=1x1",
                            "backward_filter n=32 c=2 hw=224x224 k=12 rs=1x1"})
     for (const int64_t cap : {INT64_MAX, int64_t{0}}) {

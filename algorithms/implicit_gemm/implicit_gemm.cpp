@@ -43,23 +43,21 @@ AlgorithmInfo variant_info(std::string id, std::string summary) {
   return info;
 }
 
-// A variant on tiles of index_map.hpp: its kernels, tiles and math modes.
+// A variant on tiles of index_map.hpp; its kernels follow from the math mode.
 class TiledVariant : public Algorithm {
  public:
-  TiledVariant(std::string id, std::string summary, Launchers (*launchers)(DeviceKind))
-      : info_(variant_info(std::move(id), std::move(summary))), launchers_(launchers) {}
+  TiledVariant(std::string id, std::string summary)
+      : info_(variant_info(std::move(id), std::move(summary))) {}
 
   const AlgorithmInfo& info() const override { return info_; }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    return std::make_unique<GemmPlan>(problem, products(problem, choice_for(problem), options.workspace_cap),
-                                      launchers_(device.info().kind));
+    return std::make_unique<GemmPlan>(problem, products(problem, options.workspace_cap), device.info().kind);
   }
 
  private:
   AlgorithmInfo info_;
-  Launchers (*launchers_)(DeviceKind);
 };
 
 class Simt final : public TiledVariant {
@@ -67,8 +65,7 @@ class Simt final : public TiledVariant {
   Simt()
       : TiledVariant(
             "implicit_gemm.simt.cuda",
-            "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles",
-            simt_launchers) {}
+            "implicit GEMM with FP32 multiply-adds in registers; depth split where there are few tiles") {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     return first_refusal({fp32_only(problem), common_support(problem, device)});
@@ -78,8 +75,7 @@ class Simt final : public TiledVariant {
 class Tensor final : public TiledVariant {
  public:
   Tensor()
-      : TiledVariant("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32",
-                     tensor_launchers) {}
+      : TiledVariant("implicit_gemm.tensor.cuda", "implicit GEMM on tensor cores (mma.sync), sums in FP32") {}
 
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     return first_refusal(
@@ -116,11 +112,10 @@ class Hopper final : public Algorithm {
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
-    const HopperLaunchers launchers = hopper_launchers(device.info().kind);
     if (problem.pass == Pass::backward_filter)
       return std::make_unique<HopperFilterPlan>(problem, gradient_work(problem, options.workspace_cap),
-                                                launchers);
-    return std::make_unique<HopperPlan>(problem, hopper_work(problem), launchers);
+                                                device.info().kind);
+    return std::make_unique<HopperPlan>(problem, hopper_work(problem), device.info().kind);
   }
 
  private:

@@ -45,11 +45,10 @@ class ImplicitGemm : public ::testing::TestWithParam<EmulatorOrder> {
     expect_right(variant(id), problem, *variant(id).plan(problem, device_, {}));
   }
 
-  void expect_right_in(const Algorithm& algorithm, const ConvProblem& problem,
-                       Launchers (*launchers)(DeviceKind), const TileSplit& split) {
-    auto forced = products(problem, choice_for(problem), 0);
+  void expect_right_in(const Algorithm& algorithm, const ConvProblem& problem, const TileSplit& split) {
+    auto forced = products(problem, 0);
     for (Product& product : forced) product.tiling = split;
-    GemmPlan plan(problem, forced, launchers(DeviceKind::emulator));
+    GemmPlan plan(problem, forced, DeviceKind::emulator);
     expect_right(algorithm, problem, plan);
   }
 
@@ -100,7 +99,7 @@ TEST_P(ImplicitGemm, TensorIsRightIn16Bits) {
                               "nhwc n=1 c=64 hw=5x5 k=70 rs=3x3 pad=1x1"}) {
       ConvProblem problem = parse_problem(shape);
       problem.math = math;
-      ASSERT_TRUE(choice_for(problem).paired);
+      ASSERT_TRUE(products(problem, 0).front().paired);
       expect_right("implicit_gemm.tensor.cuda", problem);
     }
   }
@@ -121,7 +120,7 @@ std::vector<TileSplit> every_split(std::span<const Tile> tiles) {
 TEST_P(ImplicitGemm, SimtIsRightInEveryTileAndSplit) {
   for (const TileSplit& split : share(every_split(kSimtTiles), GetParam()))
     for (const char* line : kForced)
-      expect_right_in(variant("implicit_gemm.simt.cuda"), parse_problem(line), simt_launchers, split);
+      expect_right_in(variant("implicit_gemm.simt.cuda"), parse_problem(line), split);
 }
 
 TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
@@ -129,7 +128,7 @@ TEST_P(ImplicitGemm, TensorIsRightInEveryTileAndSplit) {
     for (const char* line : kForced) {
       ConvProblem problem = parse_problem(line);
       problem.math = split.splits == 3 ? MathMode::tf32x3 : MathMode::tf32;
-      expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
+      expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, split);
     }
 }
 
@@ -149,7 +148,7 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
                                "nhwc n=2 c=6 hw=9x7 k=10 rs=3x2 stride=2x1 groups=2"}) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
-        expect_right_in(variant("implicit_gemm.simt.cuda"), problem, simt_launchers, split);
+        expect_right_in(variant("implicit_gemm.simt.cuda"), problem, split);
       }
   }
 }
@@ -158,7 +157,7 @@ TEST_P(ImplicitGemm, SimtAppliesEveryEpilogueOnce) {
 TEST_P(ImplicitGemm, SimtAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kSimtDepth), 2);
-  expect_right_in(variant("implicit_gemm.simt.cuda"), problem, simt_launchers, {kSimtTiles[3], 1});
+  expect_right_in(variant("implicit_gemm.simt.cuda"), problem, {kSimtTiles[3], 1});
 }
 
 TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
@@ -169,14 +168,14 @@ TEST_P(ImplicitGemm, TensorAppliesEveryEpilogueOnce) {
         ConvProblem problem = parse_problem(line);
         problem.epilogue = epilogue;
         problem.math = epilogue == Epilogue::bias ? MathMode::tf32x3 : MathMode::tf32;
-        expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, split);
+        expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, split);
       }
 }
 
 TEST_P(ImplicitGemm, TensorAppliesTheEpilogueAfterTheLastPiece) {
   ConvProblem problem = parse_problem("tf32 n=1 c=18000 hw=1x3 k=5 rs=1x1 epilogue=bias+relu");
   ASSERT_EQ(pieces(index_maps(problem).front(), 1, kTensorDepth), 2);
-  expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, tensor_launchers, {kTensorTiles[2], 1});
+  expect_right_in(variant("implicit_gemm.tensor.cuda"), problem, {kTensorTiles[2], 1});
 }
 
 // Two splits of 20,000 depths and one of 40,000, in pieces of 16,384: the first replaces what is there, the
@@ -189,8 +188,7 @@ TEST_P(ImplicitGemm, PartsOfManyDepthsAreRightInPieces) {
   const TileSplit split{simt ? kSimtTiles[3] : kTensorTiles[2], problem.math == MathMode::tf32 ? 1 : 2};
   EXPECT_EQ(pieces(index_maps(problem).front(), split.splits, simt ? kSimtDepth : kTensorDepth),
             4 - split.splits);
-  expect_right_in(variant(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem,
-                  simt ? simt_launchers : tensor_launchers, split);
+  expect_right_in(variant(simt ? "implicit_gemm.simt.cuda" : "implicit_gemm.tensor.cuda"), problem, split);
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, ImplicitGemm, ::testing::ValuesIn(kEveryOrder), order_name);
@@ -254,12 +252,11 @@ TEST_F(ImplicitGemmVariants, SplitOnlyWhereTheProductHasFewTilesAndStayUnderTheC
   const ConvProblem wide = parse_problem("forward fp32 nchw n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2");
   ConvProblem deep = wide;
   deep.pass = Pass::backward_filter;
-  EXPECT_EQ(products(wide, choice_for(wide), INT64_MAX)[0].tiling, (TileSplit{kSimtTiles[0], 1}));
-  const GemmPlan free(deep, products(deep, choice_for(deep), INT64_MAX),
-                      simt_launchers(DeviceKind::emulator));
+  EXPECT_EQ(products(wide, INT64_MAX)[0].tiling, (TileSplit{kSimtTiles[0], 1}));
+  const GemmPlan free(deep, products(deep, INT64_MAX), DeviceKind::emulator);
   EXPECT_GT(free.workspace_bytes(), 0);
   for (int64_t cap : {int64_t{0}, int64_t{1} << 20, int64_t{5} << 20}) {
-    const GemmPlan capped(deep, products(deep, choice_for(deep), cap), simt_launchers(DeviceKind::emulator));
+    const GemmPlan capped(deep, products(deep, cap), DeviceKind::emulator);
     EXPECT_LE(capped.workspace_bytes(), cap);
   }
 }

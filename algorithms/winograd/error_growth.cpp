@@ -1,6 +1,5 @@
 #include "algorithms/winograd/error_growth.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "algorithms/winograd/toom_cook.hpp"
@@ -13,25 +12,13 @@ struct GrowthTable {
   SquaredGrowth of[kLargestAlpha1d + 1][kLargestAlpha + 1] = {};  // [alpha][taps]
 };
 
-template <int Alpha, int Taps>
-constexpr void fill_pairs(GrowthTable& table) {
-  if constexpr (Taps <= std::min(Alpha, kLargestAlpha)) {
-    constexpr SquaredGrowth growth =
-        squared_growth<Alpha, Taps>();  // by itself, as compilers limit one evaluation
-    table.of[Alpha][Taps] = growth;
-    fill_pairs<Alpha, Taps + 1>(table);
-  }
-}
-template <int Alpha = 1>
-constexpr void fill(GrowthTable& table) {
-  if constexpr (Alpha <= kLargestAlpha1d) {
-    fill_pairs<Alpha, 1>(table);
-    fill<Alpha + 1>(table);
-  }
-}
 constexpr GrowthTable make_table() {
   GrowthTable table{};
-  fill(table);
+  for_each_size([&]<int Alpha, int Taps>() {
+    // By itself, as compilers limit one evaluation.
+    constexpr SquaredGrowth growth = squared_growth<Alpha, Taps>();
+    table.of[Alpha][Taps] = growth;
+  });
   return table;
 }
 constexpr GrowthTable kGrowth = make_table();

@@ -1,31 +1,17 @@
 #include "algorithms/winograd/line_costs.hpp"
 
-#include <algorithm>
-
 namespace convscope::winograd {
 namespace {
 
-template <int Alpha, int N>
-constexpr void cost_pairs(LineCosts& costs) {
-  if constexpr (N <= std::min(Alpha, kLargestAlpha)) {
-    constexpr auto factored = factor(evaluation_matrix<Alpha, N>());
-    costs.evaluate[Alpha][N] = factored.flops(false);
-    costs.interpolate[Alpha][N] = factored.flops(true);
-    cost_pairs<Alpha, N + 1>(costs);
-  }
-}
-template <int Alpha = 1>
-constexpr void cost_all(LineCosts& costs) {
-  if constexpr (Alpha <= kLargestAlpha1d) {
-    constexpr auto factored = factor(data_matrix<Alpha>());
-    costs.data[Alpha] = factored.flops(false);
-    cost_pairs<Alpha, 1>(costs);
-    cost_all<Alpha + 1>(costs);
-  }
-}
 constexpr LineCosts make_costs() {
   LineCosts costs{};
-  cost_all(costs);
+  for_each_size([&]<int Alpha, int N>() {
+    constexpr auto data = factor(data_matrix<Alpha>());
+    constexpr auto evaluation = factor(evaluation_matrix<Alpha, N>());
+    costs.data[Alpha] = data.flops(false);
+    costs.evaluate[Alpha][N] = evaluation.flops(false);
+    costs.interpolate[Alpha][N] = evaluation.flops(true);
+  });
   return costs;
 }
 constexpr LineCosts kCosts = make_costs();

@@ -9,6 +9,7 @@
 // Source: Winograd, "Arithmetic Complexity of Computations", 1980; Lavin & Gray, arXiv 1509.09308.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -54,6 +55,17 @@ inline constexpr std::array<Rational, 11> kPoints{
 // terms of 7 taps grow 45-fold, eight in two dimensions those of 3x3 taps 46-fold.
 inline constexpr int kLargestAlpha = 8;
 inline constexpr int kLargestAlpha1d = 12;
+
+// Calls f.operator()<alpha, n>() for all numbers of points and those of taps or outputs: more than
+// kLargestAlpha points have at most kLargestAlpha of these.
+template <int Alpha = 1, int N = 1, typename F>
+constexpr void for_each_size(const F& f) {
+  f.template operator()<Alpha, N>();
+  if constexpr (N < std::min(Alpha, kLargestAlpha))
+    for_each_size<Alpha, N + 1>(f);
+  else if constexpr (Alpha < kLargestAlpha1d)
+    for_each_size<Alpha + 1>(f);
+}
 
 // The coefficients, lowest first, of the product of (x - p) over the first `points` points, one left out.
 template <int Length>

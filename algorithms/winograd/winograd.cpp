@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "algorithms/winograd/cpu/plans.hpp"
 #include "algorithms/winograd/cuda/variants.hpp"
@@ -40,16 +42,16 @@ Support tiles_for(Extent2 taps, const std::string& what) {
   const int64_t max_taps = std::max(taps.h, taps.w);
   return require(
       max_taps >= 2 && max_taps <= kLargestAlpha - 1, Reason::unsupported_filter,
-      fmt::format("{}: tiles exist for 2 to {} taps in at least one dimension", what, kLargestAlpha - 1));
+      fmt::format("{0}: tiles exist for 2 to {1} taps in one dimension and at most {1} in the other", what,
+                  kLargestAlpha - 1));
 }
 
 // One variant: its id, its tiles, and what it asks of a problem beyond common_support().
 class Winograd final : public Algorithm {
  public:
-  using Condition = Support (*)(const ConvProblem&, const Winograd&);
-  Winograd(const std::string& variant, const std::string& summary, TileRule rule, int64_t taps,
-           Condition condition)
-      : rule_(rule), taps_(taps), condition_(condition) {
+  using Condition = std::function<Support(const ConvProblem&)>;
+  Winograd(const std::string& variant, const std::string& summary, TileRule rule, Condition condition)
+      : rule_(rule), condition_(std::move(condition)) {
     info_.id = "winograd." + variant + ".cpu";
     info_.family = "winograd";
     info_.provider = "convscope";
@@ -59,11 +61,10 @@ class Winograd final : public Algorithm {
   }
 
   const AlgorithmInfo& info() const override { return info_; }
-  int64_t taps() const { return taps_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
     const Support support = common_support(problem);
-    return support ? condition_(problem, *this) : support;
+    return support ? condition_(problem) : support;
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
@@ -79,22 +80,20 @@ class Winograd final : public Algorithm {
  private:
   AlgorithmInfo info_;
   TileRule rule_;
-  int64_t taps_;
   Condition condition_;
 };
 
-Support fixed_size(const ConvProblem& p, const Winograd& self) {
-  const Extent2 taps{self.taps(), self.taps()};
+Support fixed_size(const ConvProblem& p, Extent2 taps) {
   return first_refusal({unit_stride(p), require(p.filter == taps, Reason::unsupported_filter,
                                                 fmt::format("filter {}: this algorithm is for {} filters",
                                                             to_text(p.filter), to_text(taps)))});
 }
 
-Support any_size(const ConvProblem& p, const Winograd&) {
+Support any_size(const ConvProblem& p) {
   return first_refusal({unit_stride(p), tiles_for(p.filter, "filter " + to_text(p.filter))});
 }
 
-Support any_stride(const ConvProblem& p, const Winograd&) {
+Support any_stride(const ConvProblem& p) {
   const std::string what = fmt::format("filter {} with stride {}", to_text(p.filter), to_text(p.stride));
   const Support splits =
       first_refusal({require(p.stride != Extent2{1, 1}, Reason::unsupported_stride,
@@ -114,15 +113,17 @@ void add_winograd(Registry& registry) {
         std::make_unique<Winograd>(fmt::format("f{0}x{0}_{1}x{1}", size, taps),
                                    fmt::format("Winograd F({0}x{0}, {1}x{1}): {2}x{2} tiles, the last padded",
                                                size, taps, size + taps - 1),
-                                   TileRule{size}, taps, fixed_size));
+                                   TileRule{size}, [taps](const ConvProblem& p) {
+                                     return fixed_size(p, {taps, taps});
+                                   }));
   };
   constexpr TileRule kMixed{.larger_in_1d = true};
   for (const int size : {2, 4, 6}) fixed(size, 3);
   for (const int size : {2, 3, 4}) fixed(size, 5);
   registry.add(std::make_unique<Winograd>(
-      "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", kMixed, 0, any_size));
+      "mixed", "Winograd with tile sizes that need no padding, 13 = 5+4+4", kMixed, any_size));
   registry.add(std::make_unique<Winograd>(
-      "polyphase", "a strided convolution split into residues, added before the inverse", kMixed, 0,
+      "polyphase", "a strided convolution split into residues, added before the inverse", kMixed,
       any_stride));
   add_winograd_cuda(registry);
 }

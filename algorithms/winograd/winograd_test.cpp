@@ -363,7 +363,7 @@ TEST_F(Winograd, RefusesFiltersThatItHasNoTilesFor) {
   expect_refusal("mixed", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=1x1", Reason::unsupported_filter,
                  "filter 1x1");
   expect_refusal("mixed", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=3x8", Reason::unsupported_filter,
-                 "2 to 7 taps");
+                 "2 to 7 taps in one dimension and at most 7 in the other");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=1x1 stride=2x2",
                  Reason::unsupported_filter, "no tap");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=2x2 stride=2x2",

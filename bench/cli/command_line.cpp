@@ -10,7 +10,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <utility>
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
@@ -49,17 +48,16 @@ void refuse_leftovers(const CLI::App& app) {
   const std::string& word = words.front();
   const std::string flag = word.substr(0, word.find('='));
   const std::string help = verb == nullptr ? "convscope --help" : "convscope " + verb->get_name() + " --help";
-  if (verb == nullptr && word.front() != '-') {
+  const bool is_flag = word.starts_with('-');
+  if (verb == nullptr && !is_flag) {
     const std::vector<std::string> verbs = verb_names(app);
     const std::string near = did_you_mean(word, verbs);
     throw UsageError("there is no verb \"" + word + "\"" +
                      (near.empty() ? "; there are " + comma_list(verbs) : near) + " (" + help + ")");
   }
-  const bool misplaced =
-      verb != nullptr && flag.front() == '-' && std::ranges::count(flag_names(*verb), flag) > 0;
-  if (misplaced)
+  if (verb != nullptr && is_flag && std::ranges::count(flag_names(*verb), flag) > 0)
     throw UsageError(flag + " goes after the verb, as in: convscope " + verb->get_name() + " " + flag);
-  if (word.front() == '-')
+  if (is_flag)
     throw UsageError("there is no flag " + flag +
                      did_you_mean(flag, flag_names(verb == nullptr ? app : *verb)) + " (" + help + ")");
   throw UsageError("\"" + word + "\" is one word too many (" + help + ")");
@@ -90,14 +88,10 @@ std::function<int(const Program&)> notice(const std::string& text) {
   };
 }
 
-// COLUMNS where it is exported, or what the terminal says, or 80 where standard output is none.
-size_t width_of_output() {
-  const char* asked = std::getenv("COLUMNS");
-  const long columns = asked == nullptr ? 0 : std::strtol(asked, nullptr, 10);
-  if (columns > 0) return static_cast<size_t>(columns);
+// What the terminal says, or 80 where the file is none.
+size_t columns_at(int file) {
   winsize size{};
-  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return is_known ? size.ws_col : Terminal().width;
+  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : Terminal().columns;
 }
 
 // NO_COLOR, TERM and COLUMNS say what the reader wants to see, and the launcher whether there is one; they
@@ -112,9 +106,10 @@ Terminal describe_terminal() {
   const bool is_own_terminal = !launch().says_size.starts_with("OMPI");
   terminal.colour = isatty(STDOUT_FILENO) == 1 && is_own_terminal && wants_colour && !is_dumb;
   terminal.progress = isatty(STDERR_FILENO) == 1 && !is_dumb;
-  terminal.width = width_of_output();
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.columns = size.ws_col;
+  terminal.columns = columns_at(STDERR_FILENO);
+  const char* asked = std::getenv("COLUMNS");
+  const long columns = asked == nullptr ? 0 : std::strtol(asked, nullptr, 10);
+  terminal.width = columns > 0 ? static_cast<size_t>(columns) : columns_at(STDOUT_FILENO);
   return terminal;
 }
 

@@ -3,7 +3,6 @@
 
 #include "bench/cli/test_program.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/core/error.hpp"
 #include "bench/runner/overrides.hpp"
 
 namespace convscope {
@@ -37,7 +36,8 @@ INSTANTIATE_TEST_SUITE_P(
     Each, WrongUsage,
     ::testing::Values(
         Wrong{{}, {"a verb is missing", "run", "verify", "merge"}}, Wrong{{"rnu", "a.json"}, {"rnu", "run"}},
-        Wrong{{"verfiy", "a.json"}, {"did you mean \"verify\""}},
+        Wrong{{"verfiy", "a.json"}, {"did you mean \"verify\""}}, Wrong{{""}, {"there is no verb \"\""}},
+        Wrong{{"list", "configs", "a", ""}, {"\"\" is one word too many"}},
         Wrong{{"run", "a.json", "--bach", "4"},
               {"--bach", "did you mean \"--batch\"", "convscope run --help"}},
         Wrong{{"run", "a.json", "--algoritm=x"}, {"--algoritm", "did you mean \"--algorithm\""}},

@@ -37,9 +37,11 @@ Words algorithm_names(const Registry& registry) {
   return {names.begin(), names.end()};
 }
 
+// Those that a shell reads as one word: any other, as "net (1)", would be a part of the script.
 Words config_names() {
   Words names;
-  for (const auto& [name, file] : known_configs()) names.push_back(name);
+  for (const auto& [name, file] : known_configs())
+    if (shell_word(name) == name) names.push_back(name);
   return names;
 }
 

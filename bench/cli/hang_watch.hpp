@@ -6,11 +6,11 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
 #include "bench/core/stopwatch.hpp"
-#include "bench/record/file_descriptor.hpp"
 #include "bench/runner/isolation.hpp"
 
 namespace convscope {
@@ -26,14 +26,11 @@ class HangWatch {
  public:
   // Writes what there is and prints the note, as in "no progress for 300 s in checking conv2 forward
   // fft.full.cuda". Called on a thread of the watch, once at most; then the process ends, with kDeviceLost
-  // or, where the user wanted it to end, kInterrupted.
+  // or, where the user wanted it to end, kInterrupted. What it throws is printed.
   using AtEnd = std::function<void(const std::string& note)>;
 
   // `stop` outlives it.
   HangWatch(StopSignal& stop, AtEnd at_end, HangLimits limits = {});
-  ~HangWatch();
-  HangWatch(const HangWatch&) = delete;
-  HangWatch& operator=(const HangWatch&) = delete;
 
   // The work goes on, to what `stage` says.
   void beat(const std::string& stage);
@@ -41,7 +38,7 @@ class HangWatch {
   void beat();
 
  private:
-  void watch();
+  void watch(const std::stop_token& over);
 
   StopSignal& stop_;
   const AtEnd at_end_;
@@ -49,8 +46,7 @@ class HangWatch {
   std::mutex mutex_;  // of the stage and its time
   std::string stage_ = "the beginning";
   Clock::time_point since_ = Clock::now();
-  const FileDescriptor over_;  // readable once the work is over
-  std::thread thread_;         // last: it uses the others
+  std::jthread thread_;  // last: it uses the others
 };
 
 // While nothing is begun that has files to write: Ctrl-C and SIGTERM end the process at once with

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
 
 #include "bench/cli/verbs.hpp"
 
@@ -48,6 +49,17 @@ TEST(HangWatchDeathTest, EndsWorkThatHangsAfterItAskedWhetherItIsStopped) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(hang(std::chrono::hours(1), milliseconds(2000), true, true),
               ::testing::ExitedWithCode(kInterrupted), "note: no progress for 2 s in checking conv2");
+}
+
+TEST(HangWatchDeathTest, EndsWorkAlsoWhereWhatThereIsCannotBeWritten) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto hang_on_a_full_disk = [] {
+    StopSignal stop;
+    HangWatch watch(stop, [](const std::string&) { throw std::runtime_error("the disk is full"); },
+                    {milliseconds(200), milliseconds(200)});
+    for (;;) pause();
+  };
+  EXPECT_EXIT(hang_on_a_full_disk(), ::testing::ExitedWithCode(kDeviceLost), "convscope: the disk is full");
 }
 
 TEST(EndAtStopDeathTest, EndsWorkAtOnceThatNeverAsks) {

@@ -32,9 +32,8 @@ struct DeviceId {
 // caller's layout and the kernel's own; transform, product and inverse are the arithmetic: im2col | GEMM |
 // col2im, or transform | batched product | inverse transform.
 enum class Phase { prepare, layout, transform, product, inverse };
-inline constexpr size_t kPhaseCount = 5;
-
 inline constexpr auto kPhases = enumerators<Phase::inverse>();
+inline constexpr size_t kPhaseCount = kPhases.size();
 
 std::string_view name(DeviceKind);
 std::string name(DeviceId);    // "cpu", "cuda" for the first, "cuda:1" for the second
@@ -47,8 +46,8 @@ struct DeviceInfo {
   std::string name;          // the processor's own name
   std::string instructions;  // the widest vector set in use: "AVX3", "AVX2"
   int cores = 1;             // usable by this process
-  int64_t l1_bytes = 0;      // data cache of one core
-  int64_t l2_bytes = 0;      // of one core
+  int64_t l1_bytes = 0;      // data cache of one core; of a GPU, shared memory of a multiprocessor
+  int64_t l2_bytes = 0;      // of one core; of a GPU all of it
   int64_t llc_bytes = 0;     // last level, all of them that this process's cores have
   int64_t memory_bytes = 0;  // usable by this process
   bool virtualised = false;

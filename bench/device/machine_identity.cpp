@@ -45,6 +45,9 @@ MachineFacts processor_facts(const std::string& root, const std::vector<int>& co
   MachineFacts facts;
   for (const char* name : {"vendor_id", "cpu family", "model", "stepping", "microcode"})
     facts.emplace_back(name, cpuinfo(root, name));
+  // What an ARM processor says instead. Facts of others stay as they are, and so do their classes.
+  for (const char* name : {"CPU implementer", "CPU variant", "CPU part", "CPU revision"})
+    if (const std::string value = cpuinfo(root, name); !value.empty()) facts.emplace_back(name, value);
   const CacheSizes caches = cache_sizes(root, cores);
   facts.emplace_back("cores", std::to_string(cores.size()));
   facts.emplace_back("smt", first_line(root + "/sys/devices/system/cpu/smt/active"));

@@ -25,9 +25,9 @@ std::string machine_unit(std::string_view secret);
 // neither. Copies of one virtual machine have one machine id.
 std::string host_secret(const std::string& root);
 
-// The vendor, family, model, stepping and microcode of the processor, its caches, cores and hyper-threads,
-// and whether there is a hypervisor, from /proc and /sys below `root`. `cores` are those that this process
-// may use.
+// The vendor, family, model, stepping and microcode of the processor (of an ARM processor its implementer,
+// variant, part and revision), its caches, cores and hyper-threads, and whether there is a hypervisor, from
+// /proc and /sys below `root`. `cores` are those that this process may use.
 MachineFacts processor_facts(const std::string& root, const std::vector<int>& cores);
 
 // "amd-f25m17s1" of these facts; "cpu" where the processor does not say what it is.

@@ -67,6 +67,14 @@ TEST_F(MachineIdentity, IsKnownWhereTheProcessorSaysNothing) {
   EXPECT_EQ(processor_label(facts("vendor_id : Shanghai  Zhaoxin\n")), "shanghaizhaoxin-fms");
 }
 
+TEST_F(MachineIdentity, TellsTwoArmProcessorsOfAlikeCachesApart) {
+  const auto arm = [&](const std::string& part) {
+    return class_of(facts("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: " + part + "\n"));
+  };
+  EXPECT_NE(arm("0xd0c"), arm("0xd40"));
+  EXPECT_EQ(arm("0xd0c"), arm("0xd0c"));
+}
+
 TEST_F(MachineIdentity, TellsUnitsApartWithoutTheirSecret) {
   const std::string unit = machine_unit("0123456789abcdef0123456789abcdef");
   EXPECT_EQ(unit.size(), 12u);

@@ -32,7 +32,10 @@ class ThreadLoad final : public MemoryLoad {
                       counted(rate.units, "thread"), compute_threads, device.cores));
     const int64_t bytes = std::min(std::max<int64_t>(2 * device.llc_bytes, 64 << 20), kMaxBytes);
     values_ = std::max(kChunk, bytes / static_cast<int64_t>(sizeof(float)) / kChunk * kChunk);
+    for (int i = 0; i < rate.units; ++i)  // their pages are a thread's to touch first
+      buffers_.emplace_back(new float[2 * static_cast<size_t>(values_)]);
     for (int i = 0; i < rate.units; ++i) threads_.emplace_back([this, i] { run(i); });
+    while (ready_ < rate.units) std::this_thread::yield();
   }
   ~ThreadLoad() override {
     is_over_ = true;
@@ -57,7 +60,10 @@ class ThreadLoad final : public MemoryLoad {
  private:
   void run(int thread) {
     pin_this_thread(compute_threads_ + thread);
-    std::vector<float> from(static_cast<size_t>(values_), 1.0F), to(from.size());
+    float* const from = buffers_[static_cast<size_t>(thread)].get();
+    float* const to = from + values_;
+    std::fill(from, to + values_, 1.0F);
+    ++ready_;
     const double share = rate_.bytes_per_second / rate_.units;
     constexpr auto bytes = static_cast<int64_t>(2 * kChunk * sizeof(float));  // read and written
     int64_t place = 0;
@@ -68,8 +74,8 @@ class ThreadLoad final : public MemoryLoad {
       const auto begin = Clock::now();
       for (int64_t done = 0; is_on_ && !is_over_;) {
         if (static_cast<double>(done) > share * seconds_since(begin)) continue;  // ahead of its rate
-        std::memcpy(to.data() + place, from.data() + place, static_cast<size_t>(kChunk) * sizeof(float));
-        asm volatile("" : : "r"(to.data()) : "memory");  // the copy is wanted
+        std::memcpy(to + place, from + place, static_cast<size_t>(kChunk) * sizeof(float));
+        asm volatile("" : : "r"(to) : "memory");  // the copy is wanted
         place = (place + kChunk) % values_;
         done += bytes;
         bytes_ += bytes;
@@ -80,9 +86,10 @@ class ThreadLoad final : public MemoryLoad {
 
   LoadRate rate_;
   int compute_threads_;
-  int64_t values_;  // of a thread's buffer
+  int64_t values_;                                 // of a thread's buffer
+  std::vector<std::unique_ptr<float[]>> buffers_;  // of each thread one to copy from and one to copy to
   std::atomic<bool> is_on_{false}, is_over_{false};
-  std::atomic<int> copying_{0};
+  std::atomic<int> ready_{0}, copying_{0};
   std::atomic<int64_t> bytes_{0};
   double seconds_ = 0;       // on, so far
   Clock::time_point watch_;  // since when it is on

@@ -33,9 +33,9 @@ class MemoryLoad {
   virtual double measured_rate() const = 0;
 };
 
-// Idle at first. Copies between buffers that no cache of `device` holds. Throws UsageError where the device
-// has not as many units as the load and the work beside it need: `compute_threads` on a CPU, one on a GPU;
-// DeviceError, std::bad_alloc.
+// Ready and idle when it is returned. Copies between buffers that no cache of `device` holds. Throws
+// UsageError where the device has not as many units as the load and the work beside it need:
+// `compute_threads` on a CPU, one on a GPU; DeviceError, std::bad_alloc.
 std::unique_ptr<MemoryLoad> make_memory_load(const LoadRate& rate, int compute_threads, Device& device);
 
 }  // namespace convscope

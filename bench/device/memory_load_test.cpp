@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "bench/core/error.hpp"
+#include "bench/core/sanitized_test.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
 
 namespace convscope {
@@ -20,6 +24,17 @@ class ThreadLoad : public ::testing::Test {
   }
   std::unique_ptr<MemoryLoad> load_of(double bytes_per_second) {
     return make_memory_load({bytes_per_second, 1}, 1, device_);
+  }
+  // Exits with 0 where the lack is reported.
+  void end_without_memory() {
+    const rlimit none{1, 1};
+    setrlimit(RLIMIT_AS, &none);
+    try {
+      load_of(1e9);
+    } catch (const std::bad_alloc&) {
+      _exit(0);
+    }
+    _exit(1);
   }
   CpuDevice device_;
 };
@@ -42,6 +57,11 @@ TEST_F(ThreadLoad, CopiesWhileItIsOnAndNoFasterThanItIsToldTo) {
 TEST_F(ThreadLoad, IsOverWhileItIsOnWithoutWaiting) {
   const auto load = load_of(1e12);
   load->start();
+}
+
+TEST_F(ThreadLoad, SaysThatThereIsNoMemoryForItsBuffersBeforeAThreadIsStarted) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
+  EXPECT_EXIT(end_without_memory(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(ThreadLoad, RefusesMoreCoresThanThereAre) {

@@ -39,8 +39,7 @@ void BlockRunner::fail_absent(const char* operation, const CallSite& site) {
   fail(std::string(operation) + ": the mask lacks the calling lane", site);
 }
 
-void BlockRunner::block_barrier(int id, unsigned threads, unsigned value, const char* operation,
-                                const CallSite& site) {
+void BlockRunner::block_barrier(int id, unsigned threads, const char* operation, const CallSite& site) {
   const tsan::Unwatched unwatched;
   Barrier& barrier = barriers_[id];
   const unsigned wanted = threads ? threads : static_cast<unsigned>(threads_);
@@ -48,21 +47,18 @@ void BlockRunner::block_barrier(int id, unsigned threads, unsigned value, const 
     barrier.threads = wanted;
     barrier.operation = operation;
     barrier.site = site;
-    barrier.sum = 0;
     barrier.phase = nullptr;
   }
   // Named barriers join producers and consumers, who come from different lines.
   if (barrier.threads != wanted || (id == 0 && !(barrier.site == site)))
     fail_divergent(barrier, id, wanted, operation, site);
   tsan::Phase* phase = tsan::arrive(barrier.phase);
-  barrier.sum += value;
   Fiber& me = *running_;
   me.state = State::waits;
   me.operation = operation;
   me.site = site;
   barrier.waiting.push_back(&me);
   if (++barrier.arrived == barrier.threads) {
-    for (Fiber* fiber : barrier.waiting) fiber->sum = barrier.sum;
     make_ready(barrier.waiting);
     barrier.arrived = 0;
   }

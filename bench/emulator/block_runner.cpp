@@ -71,7 +71,7 @@ BlockRunner& BlockRunner::current() {
   return *current_runner;
 }
 
-bool BlockRunner::run(Launch& launch, size_t block_number) {
+void BlockRunner::run(Launch& launch, size_t block_number) {
   launch_ = &launch;
   threads_ = launch.threads();
   prepare_memory();
@@ -89,7 +89,6 @@ bool BlockRunner::run(Launch& launch, size_t block_number) {
   current_block = nullptr;
   current_runner = nullptr;
   current_thread = nullptr;
-  return launch.error.empty();
 }
 
 void BlockRunner::prepare_memory() {
@@ -273,7 +272,7 @@ void BlockRunner::fiber_main() {
 void BlockRunner::run_thread() {
   tsan::acquire(&launch_->started);
   try {
-    (*launch_->body)();
+    launch_->body();
   } catch (const LaunchFailure& failure) {
     if (launch_->error.empty()) launch_->error = failure.text;
   } catch (...) {

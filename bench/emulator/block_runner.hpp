@@ -23,13 +23,13 @@ struct LaunchFailure {
   std::string text;
 };
 
-// One kernel launch. A null body pointer never occurs.
+// One kernel launch.
 struct Launch {
   dim3 grid, block;
   size_t smem_bytes;
-  EmulatorOptions options;
-  const std::function<void()>* body;
-  std::string error;               // empty while all is well
+  EmulatorOptions options = {};
+  const std::function<void()>& body;
+  std::string error = {};          // empty while all is well
   char started = 0, finished = 0;  // what the thread sanitizer orders kernels and host code by
 
   size_t threads() const { return size_t{block.x} * block.y * block.z; }
@@ -71,14 +71,14 @@ class BlockRunner {
   // Of the launches of this OS thread: what they need is made once, as fibers cost much to make.
   static BlockRunner& of_this_thread();
 
-  // The block of that number, x fastest. False when it failed; launch.error then says why.
-  bool run(Launch& launch, size_t block_number);
+  // The block of that number, x fastest. Where it fails, launch.error says why.
+  void run(Launch& launch, size_t block_number);
   // After the last block of a launch, and before the first one of another.
   void end_launch();
 
   // The functions of executor.hpp, for the running thread.
   static BlockRunner& current();
-  void block_barrier(int id, unsigned threads, unsigned value, const char* operation, const CallSite& site);
+  void block_barrier(int id, unsigned threads, const char* operation, const CallSite& site);
   void join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,
                  const CallSite& site);
   void spin(const char* operation, const CallSite& site);
@@ -97,7 +97,6 @@ class BlockRunner {
     State state = State::done;
     const char* operation = "";
     CallSite site;
-    unsigned sum = 0;
     OperationGroups<Copy> copies;
     OperationGroups<WarpgroupProduct> products;
     bool products_fenced = false;
@@ -107,7 +106,7 @@ class BlockRunner {
 
  private:
   struct Barrier {
-    unsigned arrived = 0, threads = 0, sum = 0;
+    unsigned arrived = 0, threads = 0;
     const char* operation = "";
     CallSite site;
     std::vector<Fiber*> waiting;

@@ -17,20 +17,8 @@ namespace convscope::emulated {
 inline void __syncthreads(CallSite site = CallSite::current()) {
   executor::block_barrier(0, 0, "__syncthreads", site);
 }
-inline int __syncthreads_count(int value, CallSite site = CallSite::current()) {
-  return static_cast<int>(executor::block_sum(value != 0, "__syncthreads_count", site));
-}
-inline int __syncthreads_or(int value, CallSite site = CallSite::current()) {
-  return executor::block_sum(value != 0, "__syncthreads_or", site) != 0;
-}
-inline int __syncthreads_and(int value, CallSite site = CallSite::current()) {
-  return executor::block_sum(value == 0, "__syncthreads_and", site) == 0;
-}
 inline void __syncwarp(unsigned mask = ~0u, CallSite site = CallSite::current()) {
   executor::join_warp(mask, nullptr, nullptr, true, "__syncwarp", site);
-}
-inline void __threadfence() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 inline void __nanosleep(unsigned, CallSite site = CallSite::current()) {
   executor::spin("__nanosleep", site);
@@ -52,12 +40,6 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CallSite si
 }
 inline unsigned __ballot_sync(unsigned mask, int value, CallSite site = CallSite::current()) {
   return executor::ballot(mask, value != 0, "__ballot_sync", site);
-}
-inline int __any_sync(unsigned mask, int value, CallSite site = CallSite::current()) {
-  return executor::ballot(mask, value != 0, "__any_sync", site) != 0;
-}
-inline int __all_sync(unsigned mask, int value, CallSite site = CallSite::current()) {
-  return executor::ballot(mask, value == 0, "__all_sync", site) == 0;
 }
 
 template <typename T>

@@ -15,7 +15,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
@@ -40,8 +39,6 @@
   (static_cast<const ::convscope::emulated::dim3&>(::convscope::emulated::executor::current_block->grid))
 
 namespace convscope::emulated {
-
-inline constexpr int warpSize = 32;
 
 // Exactly the bytes that the launch asked for, aligned to 1024.
 template <typename T>

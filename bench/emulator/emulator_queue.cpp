@@ -1,6 +1,8 @@
 #include "bench/emulator/emulator_queue.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -54,8 +56,7 @@ void run_blocks(executor::Launch& launch, const std::vector<size_t>& blocks) {
 }  // namespace
 
 std::string run_grid(dim3 grid, dim3 block, size_t smem_bytes, const std::function<void()>& body) {
-  executor::Launch run{
-      .grid = grid, .block = block, .smem_bytes = smem_bytes, .options = {}, .body = &body, .error = {}};
+  executor::Launch run{.grid = grid, .block = block, .smem_bytes = smem_bytes, .body = body};
   run_blocks(run, forward_order(run.blocks()));
   return run.error;
 }
@@ -74,17 +75,25 @@ void EmulatorQueue::launch(const LaunchGrid<dim3>& grid, dim3 block, size_t smem
   for (const void* pointer : pointers)
     if (pointer != nullptr && !memory_.contains(pointer, 0))
       throw DeviceError(where + ": a pointer argument is not device memory");
-  executor::Launch run{.grid = grid.blocks,
-                       .block = block,
-                       .smem_bytes = smem_bytes,
-                       .options = options_,
-                       .body = &body,
-                       .error = {}};
+  executor::Launch run{
+      .grid = grid.blocks, .block = block, .smem_bytes = smem_bytes, .options = options_, .body = body};
   {
     const DeviceMemory::Access access(memory_);
     run_blocks(run, watch_ != nullptr ? watch_->blocks(grid.site, grid.blocks) : block_order(run.blocks()));
   }
   if (!run.error.empty()) throw DeviceError(where + ": " + run.error);
+}
+
+void EmulatorQueue::copy_rows(void* to, size_t to_step, const void* from, size_t from_step, size_t bytes,
+                              size_t rows) {
+  if (rows == 0 || bytes == 0) return;
+  if (!memory_.contains(to, (rows - 1) * to_step + bytes) ||
+      !memory_.contains(from, (rows - 1) * from_step + bytes))
+    throw DeviceError("emulator: copy within device memory reaches outside an allocation");
+  const DeviceMemory::Access access(memory_);
+  for (size_t row = 0; row < rows; ++row)
+    std::memcpy(static_cast<std::byte*>(to) + row * to_step,
+                static_cast<const std::byte*>(from) + row * from_step, bytes);
 }
 
 std::vector<size_t> EmulatorQueue::block_order(size_t blocks) const {

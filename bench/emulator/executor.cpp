@@ -10,13 +10,7 @@
 namespace convscope::emulated::executor {
 
 void block_barrier(int id, unsigned threads, const char* operation, const CallSite& site) {
-  BlockRunner::current().block_barrier(id, threads, 0, operation, site);
-}
-
-unsigned block_sum(unsigned value, const char* operation, const CallSite& site) {
-  BlockRunner& runner = BlockRunner::current();
-  runner.block_barrier(0, 0, value, operation, site);
-  return runner.fiber().sum;
+  BlockRunner::current().block_barrier(id, threads, operation, site);
 }
 
 void join_warp(unsigned mask, void* argument, Combine combine, bool orders_memory, const char* operation,

@@ -38,8 +38,6 @@ extern constinit thread_local BlockContext* current_block;
 // All of the block, or `threads` of it, wait for each other at barrier `id`. Barrier 0 also demands that they
 // come from one place.
 void block_barrier(int id, unsigned threads, const char* operation, const CallSite& site);
-// Waits at barrier 0 and returns the sum of the values.
-unsigned block_sum(unsigned value, const char* operation, const CallSite& site);
 
 // The lanes of `mask` wait for each other; the last one calls combine(arguments by lane, mask) for all. Only
 // `orders_memory` makes their earlier writes visible to the thread sanitizer.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numbers>
 #include <vector>
@@ -58,9 +57,9 @@ class EmulatedFft final : public Fft {
   void set_workspace(void* data) override { workspace_ = data; }
 
   void forward(const float* images, std::complex<float>* spectra, Queue& queue) override {
-    DeviceMemory& memory = check(images, spectra, queue);
-    if (!EmulatorQueue::of(queue, "fft").computes("fft")) return;
-    const DeviceMemory::Access access(memory);
+    EmulatorQueue& own = check(images, spectra, queue);
+    if (!own.computes("fft")) return;
+    const DeviceMemory::Access access(own.memory());
     for (int64_t i = 0; i < size_.batch; ++i, images += rows_ * columns_, spectra += rows_ * half_) {
       std::vector<Complex> spectrum(rows_ * half_);
       for (size_t row = 0; row < rows_; ++row) {
@@ -74,9 +73,9 @@ class EmulatedFft final : public Fft {
   }
 
   void inverse(std::complex<float>* spectra, float* images, Queue& queue) override {
-    DeviceMemory& memory = check(images, spectra, queue);
-    if (!EmulatorQueue::of(queue, "fft").computes("fft")) return;
-    const DeviceMemory::Access access(memory);
+    EmulatorQueue& own = check(images, spectra, queue);
+    if (!own.computes("fft")) return;
+    const DeviceMemory::Access access(own.memory());
     for (int64_t i = 0; i < size_.batch; ++i, images += rows_ * columns_, spectra += rows_ * half_) {
       std::vector<Complex> spectrum(spectra, spectra + rows_ * half_);
       transform_columns(spectrum, rows_, half_, 1);
@@ -94,15 +93,16 @@ class EmulatedFft final : public Fft {
   }
 
  private:
-  DeviceMemory& check(const float* images, const std::complex<float>* spectra, Queue& queue) const {
-    DeviceMemory& memory = EmulatorQueue::of(queue, "fft").memory();
+  EmulatorQueue& check(const float* images, const std::complex<float>* spectra, Queue& queue) const {
+    EmulatorQueue& own = EmulatorQueue::of(queue, "fft");
+    const DeviceMemory& memory = own.memory();
     if (workspace_ == nullptr || !memory.contains(workspace_, workspace_bytes()))
       throw DeviceError("fft: no workspace");
     if (!memory.contains(images, static_cast<size_t>(size_.real_elements()) * sizeof(float)))
       throw DeviceError("fft: the images reach outside their device memory");
     if (!memory.contains(spectra, static_cast<size_t>(size_.complex_elements()) * sizeof(*spectra)))
       throw DeviceError("fft: the spectra reach outside their device memory");
-    return memory;
+    return own;
   }
 
   FftSize size_;

@@ -22,13 +22,13 @@ class Context {
   void* state_ = nullptr;
 };
 
-// Memory for one fiber, touched on demand, but under the thread sanitizer with an unreadable page below it.
-// Throws std::bad_alloc.
+// Memory for one fiber, touched on demand. Below it, except under the thread sanitizer, lies a page without
+// access. Throws std::bad_alloc.
 class Stack {
  public:
 #if defined(CONVSCOPE_EMULATOR_TSAN)
-  static constexpr size_t kBytes = size_t{32}
-                                   << 10;  // the thread sanitizer touches shadow memory for all of it
+  // The thread sanitizer touches shadow memory for all of it.
+  static constexpr size_t kBytes = size_t{32} << 10;
 #else
   static constexpr size_t kBytes = size_t{256} << 10;
 #endif

@@ -15,7 +15,7 @@
 namespace convscope::emulated::executor {
 namespace {
 
-constexpr int kMaxDepth = 16, kMaxColumns = 48;
+constexpr int kMaxDepth = 16;
 constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
 
 uint32_t bits_of(float x) {
@@ -177,8 +177,8 @@ void multiply_fragments(const TensorCore& core, int rows, int columns, int depth
       return multiply<24>(core, rows, depth, a, b, sums);
     case 32:
       return multiply<32>(core, rows, depth, a, b, sums);
-    case kMaxColumns:
-      return multiply<kMaxColumns>(core, rows, depth, a, b, sums);
+    case 48:
+      return multiply<48>(core, rows, depth, a, b, sums);
     default:
       throw std::invalid_argument("columns of fragments");
   }

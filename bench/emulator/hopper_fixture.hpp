@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <vector>
 
 #include "bench/emulator/kernel_test.hpp"
@@ -20,8 +19,7 @@ class HopperTest : public KernelTest {
  protected:
   void SetUp() override {
     KernelTest::SetUp();
-    if (GetParam().is_gpu && device_ && device_->info().instructions.find("9.0") == std::string::npos &&
-        device_->info().instructions.find("90") == std::string::npos)
+    if (GetParam().is_gpu && device_ && device_->info().instructions != "sm_90")
       GTEST_SKIP() << "not a Hopper: " << device_->info().instructions;
   }
   HopperKernels kernels_ = CONVSCOPE_BUILDS(hopper_kernels).of(GetParam().kind())();

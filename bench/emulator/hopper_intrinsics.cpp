@@ -115,7 +115,7 @@ uint32_t place_of(uint32_t offset, TmaSwizzle swizzle) {
 }
 
 void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layout,
-              const int (&position)[5]) {
+              const std::array<int, 5>& position) {
   const Box box = box_of(layout);
   uint32_t at = to_offset;
   const uint32_t end = to_offset + box.bytes();
@@ -123,7 +123,7 @@ void copy_box(unsigned char* to, uint32_t to_offset, const TensorMapLayout& layo
     const auto* from = static_cast<const unsigned char*>(layout.base);
     bool inside = true;
     for (int d = 0; d < layout.rank; ++d) {
-      const int64_t index = position[d] + int64_t{step[d]} * layout.step[d];
+      const int64_t index = position[static_cast<size_t>(d)] + int64_t{step[d]} * layout.step[d];
       inside = inside && index >= 0 && static_cast<uint64_t>(index) < layout.size[d];
       if (inside) from += static_cast<uint64_t>(index) * (d ? layout.stride_bytes[d - 1] : box.element_bytes);
     }
@@ -243,8 +243,7 @@ void load_box(void* shared, const TensorMap& map, uint64_t* barrier, const int (
   unsigned char* smem = current_block->dynamic_smem;
   const tsan::Unwatched unwatched;  // the copy itself is watched: it runs on a fiber of its own
   run_later([=, layout = *layout, at = std::to_array(position)] {
-    const int where[5] = {at[0], at[1], at[2], at[3], at[4]};
-    copy_box(smem, offset, layout, where);
+    copy_box(smem, offset, layout, at);
     update_barrier(barrier, 0, -static_cast<int>(bytes), site);
   });
 }

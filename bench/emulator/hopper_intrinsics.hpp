@@ -1,6 +1,5 @@
-// Plain C++ twins of bench/device/cuda/hopper_intrinsics.cuh, where each function is described: mbarriers,
-// TMA loads, register budgets. A TMA load lands while somebody waits. Reached through
-// bench/device/kernel/hopper.hpp.
+// Plain C++ twins of bench/device/cuda/hopper_intrinsics.cuh, where each function is described: mbarriers and
+// TMA loads. A TMA load lands while somebody waits. Reached through bench/device/kernel/hopper.hpp.
 #pragma once
 
 #include <cstdint>

@@ -67,12 +67,14 @@ inline void destroy_fiber(void* fiber) {
 inline void* current_fiber() {
   return __tsan_get_current_fiber();
 }
+// Without an order between the two fibers.
 inline void switch_to(void* fiber) {
   __tsan_switch_to_fiber(fiber, 1);
-}  // 1: no order between the two
+}
+// What this fiber did is before what that one does.
 inline void switch_in_order(void* fiber) {
   __tsan_switch_to_fiber(fiber, 0);
-}  // 0: what this one did is before what that one does
+}
 inline void acquire(void* object) {
   __tsan_acquire(object);
 }

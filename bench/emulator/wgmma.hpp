@@ -3,9 +3,7 @@
 // through bench/device/kernel/hopper.hpp.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -67,7 +65,7 @@ void read_row(const WgmmaOperand& operand, int row, float (&out)[Depth], const C
     const unsigned char* from = current_block->dynamic_smem + offset;
     for (int k = 0; k < together; ++k)
       if constexpr (std::is_same_v<Element, Tf32>)
-        out[first + k] = std::bit_cast<float>(reinterpret_cast<const uint32_t*>(from)[k] & 0xffffe000u);
+        out[first + k] = tf32_element(reinterpret_cast<const uint32_t*>(from)[k]);
       else
         out[first + k] = reinterpret_cast<const Element*>(from)[k];
   }

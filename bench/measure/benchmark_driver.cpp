@@ -127,23 +127,20 @@ std::vector<size_t> BenchmarkDriver::shuffled_entries(const std::vector<Benchmar
 std::vector<std::vector<Sample>> BenchmarkDriver::run_round(const std::vector<BenchmarkSeries>& series) {
   benchmark::ClearRegisteredBenchmarks();
   std::vector<std::vector<Sample>> samples(series.size());
-  std::vector<std::string> failures(series.size());
+  std::vector<bool> has_failed(series.size());
   for (const size_t index : shuffled_entries(series)) {
     const BenchmarkSeries& one = series[index];
     const auto run = [&, index](benchmark::State& state) {
       while (state.KeepRunningBatch(one.iterations)) {
-        std::string& failure = failures[index];
-        try {
-          if (failure.empty()) {
+        if (!has_failed[index]) try {
             const Sample& sample = samples[index].emplace_back(one.take());
             state.SetIterationTime(sample.seconds * static_cast<double>(one.iterations));
             reporter_->expect(sample);
             continue;
+          } catch (const std::exception&) {
+            has_failed[index] = true;
           }
-        } catch (const std::exception& error) {
-          failure = std::string("failed: ") + error.what();
-        }
-        state.SkipWithError(failure.c_str());
+        state.SkipWithError("failed");
       }
     };
     benchmark::RegisterBenchmark(one.name.c_str(), run)

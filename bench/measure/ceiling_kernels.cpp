@@ -3,8 +3,8 @@
 #include "bench/core/random.hpp"
 #include "bench/measure/ceilings.hpp"
 
-// The values of the chains, of either sign, between 0.5 and 1.5; written at run time, so that the compiler
-// knows none.
+// The values of the chains, of either sign, of magnitudes between 1 and 1.5; written at run time, so that the
+// compiler knows none.
 namespace convscope {
 const float* RandomOperands();
 }

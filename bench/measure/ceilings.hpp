@@ -24,7 +24,7 @@ inline constexpr double kBurnInSeconds = 0.2;
 // `rounds`, an even number, times 12 independent chains of one vector multiply-add each. Returns a value that
 // depends on all of it.
 float multiply_add_chains(int64_t rounds);
-// FP32 operations of one round, 2 a multiply-add.
+// FP32 operations of one round, 2 per multiply-add.
 int64_t operations_per_round();
 
 // Reads all of `values`; the sum is returned so that it is done. `count` is a multiple of 1024.

@@ -26,11 +26,9 @@ class GpuWatch {
   bool is_slowed() { return is_slowed(watch_.wait()); }
   // In that state, which is the reading for a sample.
   bool is_slowed(const DeviceState& state) {
-    const bool is_not_ours = state.is_held_down || is_used_by_others(state);
-    if (!state.clock_mhz) return is_not_ours;
-    const bool is_slow = clocks_.is_throttled(*state.clock_mhz);
-    clocks_.add(*state.clock_mhz);
-    return is_slow || is_not_ours;
+    const bool is_slow = state.clock_mhz && clocks_.is_throttled(*state.clock_mhz);
+    if (state.clock_mhz) clocks_.add(*state.clock_mhz);
+    return is_slow || state.is_held_down || is_used_by_others(state);
   }
 
  private:

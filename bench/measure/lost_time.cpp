@@ -106,17 +106,19 @@ TimeThief LostTime::thief() const {
 LostTime lost_time(const ThreadReading& before, const ThreadReading& after) {
   LostTime lost;
   lost.wall_seconds = std::chrono::duration<double>(after.at - before.at).count();
-  double standstill = lost.wall_seconds;
+  double standstill = lost.wall_seconds, max_running = 0;
   for (const ThreadReading::Thread& now : after.threads) {
     const auto same = std::find_if(before.threads.begin(), before.threads.end(),
                                    [&](const auto& then) { return then.id == now.id; });
     const ThreadReading::Thread then = same == before.threads.end() ? ThreadReading::Thread{} : *same;
     const double waited = now.waiting_seconds - then.waiting_seconds;
+    const double running = now.running_seconds - then.running_seconds;
     lost.waiting_seconds = std::max(lost.waiting_seconds, waited);
-    standstill =
-        std::min(standstill, lost.wall_seconds - waited - (now.running_seconds - then.running_seconds));
+    max_running = std::max(max_running, running);
+    standstill = std::min(standstill, lost.wall_seconds - waited - running);
   }
-  if (standstill > kStoppedShare * lost.wall_seconds) lost.stopped_seconds = standstill;
+  // A thread read the clocks: where none of them went on, they cannot be read.
+  if (max_running > 0 && standstill > kStoppedShare * lost.wall_seconds) lost.stopped_seconds = standstill;
   for (const auto& [core, stolen] : after.stolen_seconds)
     if (const auto then = before.stolen_seconds.find(core); then != before.stolen_seconds.end())
       lost.stolen_seconds = std::max(lost.stolen_seconds, stolen - then->second - tick_seconds());

@@ -27,7 +27,7 @@ struct ThreadReading {
   std::map<int, double> stolen_seconds;
 };
 
-// About 10 us a thread. Never fails: what cannot be read is missing.
+// About 10 us per thread. Never fails: what cannot be read is missing.
 ThreadReading read_threads();
 
 enum class TimeThief { other_programs, stop, hypervisor };
@@ -35,8 +35,9 @@ enum class TimeThief { other_programs, stop, hypervisor };
 struct LostTime {
   double wall_seconds = 0;     // between the two readings
   double waiting_seconds = 0;  // of the thread that waited longest
-  double stopped_seconds =
-      0;                      // in which no thread ran or waited: a stop (SIGSTOP, cpulimit, a frozen cgroup)
+  // In which no thread ran or waited: a stop (SIGSTOP, cpulimit, a frozen cgroup). 0 where no clock of theirs
+  // can be read.
+  double stopped_seconds = 0;
   double stolen_seconds = 0;  // of the core that lost most
 
   double seconds() const;  // the largest of the three; 0 where it is no more than the readings' own error

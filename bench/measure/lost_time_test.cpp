@@ -56,6 +56,11 @@ TEST(LostTime, SeesThatNoThreadRan) {
   EXPECT_EQ(lost.thief(), TimeThief::stop);
 }
 
+TEST(LostTime, IsNoStopWhereTheThreadsClocksCannotBeRead) {
+  EXPECT_EQ(lost_in(0.1, {}, {}).share(), 0);
+  EXPECT_EQ(lost_in(0.1, {{1, 0, 0}}, {{1, 0, 0}}).share(), 0);
+}
+
 TEST(LostTime, SeesWhatTheHypervisorTookBeyondAClockTick) {
   const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   EXPECT_EQ(lost_in(0.1, {{1, 0, 0}}, {{1, 0.1, 0}}, tick).share(), 0);

@@ -41,10 +41,9 @@ Series summary(const SampleSeries& series) {
   for (const Sample& sample : series.samples) {
     result.at_seconds.push_back(rounded(sample.at_seconds, 1e4));
     if (const auto speed = sample.speed()) result.speeds.push_back(rounded(*speed, 100));
+    if (sample.held) result.not_held = result.not_held.value_or(0) + (*sample.held ? 0 : 1);
   }
   if (result.speeds.size() < result.samples.size()) result.speeds.clear();
-  for (const Sample& sample : series.samples)
-    if (sample.held) result.not_held = result.not_held.value_or(0) + (*sample.held ? 0 : 1);
   return result;
 }
 

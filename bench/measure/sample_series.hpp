@@ -34,7 +34,7 @@ struct Sample {
   double involuntary_switches = 0;  // forced on the process, from the reading before to the one after
   bool throttled = false;           // the clock was too low or held down, or the threads were badly placed
 
-  // How fast the threads computed beside it, in 1e9 operations a second, or a device's clock in MHz; null
+  // How fast the threads computed beside it, in 1e9 operations per second, or a device's clock in MHz; null
   // where neither is known.
   std::optional<double> speed() const {
     return cores ? std::optional(1e-9 * cores->multiply_add_rate) : state.clock_mhz;

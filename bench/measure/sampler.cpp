@@ -17,6 +17,10 @@ constexpr int kFirstClockReadings = 15;
 // device without other programs.
 constexpr double kLimitsForWaiting = 5;
 
+double patience_seconds(const MeasureOptions& options) {
+  return std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds);
+}
+
 void add(const Timing& one, Timing& all) {
   all.seconds += one.seconds;
   for (size_t phase = 0; phase < kPhaseCount; ++phase)
@@ -34,12 +38,8 @@ Sampler::Sampler(const ConvProblem& problem, Device& device, Queue& queue, const
       queue_(queue),
       options_(options),
       copies_(problem, device, options.cache, options.seed),
-      cores_(
-          options.read_cores, options.known_cores,
-          std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds)),
-      watch_(
-          [this] { return read_state(); },
-          std::min(options.core_patience_seconds, kLimitsForWaiting * options.sampling.time_limit_seconds)) {}
+      cores_(options.read_cores, options.known_cores, patience_seconds(options)),
+      watch_([this] { return read_state(); }, patience_seconds(options)) {}
 
 void Sampler::read_usual_state() {
   for (int reading = 0; reading < kFirstClockReadings; ++reading)

@@ -37,9 +37,8 @@ bool races(const Block& b, const Warp& w, const Shadow& s, u32 bytes) {
   b.warn(w, i, lane, fmt::format("race: writes a word that warp {} read, no barrier between", reader));
 }
 
-[[gnu::cold, gnu::noinline]] void report(Block& b, const Warp& w, const Instruction& i, int lane,
-                                         const char* what) {
-  b.warn(w, i, lane, what);
+[[gnu::cold, gnu::noinline]] void report_async_race(Block& b, const Warp& w, const Instruction& i, int lane) {
+  b.warn(w, i, lane, "race: writes a word that a wgmma in flight reads");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void fault_outside(const Block& b, const Warp& w, const Instruction& i,
@@ -99,7 +98,6 @@ u8* Block::shared_at(const Warp& w, const Instruction& i, int lane, u64 address,
   if ((address & (bytes - 1)) != 0) misaligned(w, i, lane, address, bytes, verb);
   for (u32 word = static_cast<u32>(address / 4); word < (address + bytes + 3) / 4; ++word) {
     if (!shadow[word].valid) fault_between(*this, w, i, lane, verb, address);
-    if (!options->races) continue;
     const u32 part = bytes < 4 ? ((1u << bytes) - 1) << (address % 4) : 15;
     if (write)
       record_write(w, i, lane, word, true, part);
@@ -117,8 +115,6 @@ void join(Clock& to, const Clock& from) {
 void Block::record_read(const Warp& w, const Instruction& i, int lane, u32 word, u32 bytes) {
   const Shadow& s = shadow[word];
   if (races(*this, w, s, bytes)) report_race(*this, w, i, lane, s, "reads");
-  if (!s.written && options->report_uninitialised)
-    report(*this, w, i, lane, "reads shared memory that nobody wrote");
   read_clocks[word * clocks.size() + w.number] = clocks[w.number][w.number];
 }
 
@@ -130,8 +126,7 @@ void Block::record_write(const Warp& w, const Instruction& i, int lane, u32 word
   for (u32 r = 0; r < clocks.size() && r < 32; ++r)
     if (reads[r] > clock[r] && r != w.number && bytes == 15)  // which bytes were read is not recorded
       report_read_race(*this, w, i, lane, r);
-  if (s.async_reads != 0) report(*this, w, i, lane, "race: writes a word that a wgmma in flight reads");
-  s.written = 1;
+  if (s.async_reads != 0) report_async_race(*this, w, i, lane);
   s.generic = generic;
   s.bytes = static_cast<u8>(bytes);
   s.writer = static_cast<u8>(w.number);

@@ -161,11 +161,10 @@ Handler fused(Type t) {
   return t == Type::f64 ? compute<double, op::fma, double, double, double> : nullptr;
 }
 
-// Types, rounding and flush modes that are refused, as they would be computed wrongly.
+// Types, rounding and other modes that are refused, as they would be computed wrongly.
 bool is_unsupported(Type t, const Mnemonic& m) {
   if (t == Type::f16 || t == Type::bf16) return true;
-  if (!is_float(t)) return false;
-  for (const char* part : {"ftz", "rz", "rm", "rp", "approx", "full", "sat"})
+  for (const char* part : {"ftz", "rz", "rm", "rp", "approx", "full", "sat", "NaN", "xorsign"})
     if (m.has(part)) return true;
   return false;
 }

@@ -109,7 +109,9 @@ TEST_F(Arithmetic, WhatIsNotComputedHereIsRefusedByName) {
   for (const char* refused :
        {"add.ftz.f32 %f0, %f1, %f2;", "div.approx.f32 %f0, %f1, %f2;", "rsqrt.approx.ftz.f32 %f0, %f1;",
         "ex2.approx.ftz.f32 %f0, %f1;", "ex2.approx.f16 %h0, %h1;", "rcp.approx.ftz.f32 %f0, %f1;",
-        "add.rz.f32 %f0, %f1, %f2;", "tex.1d.v4.f32.s32 x;", "fma.rn.f16 %h0, %h1, %h2, %h3;"})
+        "add.rz.f32 %f0, %f1, %f2;", "tex.1d.v4.f32.s32 x;", "fma.rn.f16 %h0, %h1, %h2, %h3;",
+        "add.sat.s32 %r0, %r1, %r2;", "max.NaN.f32 %f0, %f1, %f2;", "cvt.rz.f16.f32 %h0, %f0;",
+        "cvt.rz.f32.s32 %f0, %r0;", "cvt.rn.bf16.f64 %h0, %d0;", "bar.red.popc.u32 %r0, 0, %q0;"})
     EXPECT_THAT(fault_of(refused), HasSubstr("instruction not known: ")) << refused;
 }
 

@@ -1,4 +1,4 @@
-// Barriers of a block (bar.sync, bar.arrive, bar.red), mbarriers, and the fence between generic writes and
+// Barriers of a block (bar.sync, bar.arrive), mbarriers, and the fence between generic writes and
 // the asynchronous proxy.
 #include <fmt/format.h>
 
@@ -10,8 +10,6 @@
 namespace convscope::ptx {
 namespace {
 
-enum Kind : u8 { kSync, kCountVotes, kAnyVote, kAllVotes, kArrive };
-
 // Releases the waiting lanes when all threads have arrived.
 void check_barrier(Block& b, BlockBarrier& barrier) {
   if (barrier.lanes.empty()) return;
@@ -20,16 +18,9 @@ void check_barrier(Block& b, BlockBarrier& barrier) {
     for (const Warp& w : b.warps) needed += w.live ? kLanes : 0;
   if (barrier.arrived < needed) return;
   for (const auto& [warp, lanes] : barrier.lanes) {
-    Warp& w = b.warps[warp];
     if (lanes == 0) continue;  // bar.arrive: the warp did not wait
-    w.waiting &= ~lanes;
+    b.warps[warp].waiting &= ~lanes;
     join(b.clocks[warp], barrier.clock);
-    const auto pc = static_cast<size_t>(w.lane_pc[static_cast<size_t>(std::countr_zero(lanes))]);
-    const Instruction& at = b.kernel->code[pc - 1];
-    if (at.detail == kCountVotes)
-      for (u32 k = lanes; k != 0; k &= k - 1) w.to<u32>(at.o[0])[std::countr_zero(k)] = barrier.count;
-    if (at.detail == kAnyVote) put_predicate(w, at.o[0], lanes, barrier.any ? lanes : 0);
-    if (at.detail == kAllVotes) put_predicate(w, at.o[0], lanes, barrier.all ? lanes : 0);
   }
   barrier = BlockBarrier();
   ++b.events;
@@ -44,19 +35,15 @@ void arrive(Block& b, BlockBarrier& barrier, Warp& w, u32 waiting) {
   ++b.events;
 }
 
-void bar(Warp& w, const Instruction& i, u32 mask) {
+void bar(Warp& w, const Instruction& i, u32 mask) {  // detail: 1 bar.arrive
   Block& b = *w.block;
   if (!all_here(w, i, mask, w.launched)) return;
   const int l = std::countr_zero(mask);
-  const bool reduces = i.detail == kCountVotes || i.detail == kAnyVote || i.detail == kAllVotes;
-  const size_t first = reduces ? 1 : 0;
-  const u32 id = w.from<u32>(i.o[first])[l];
+  const u32 id = w.from<u32>(i.o[0])[l];
   if (id > 15) b.fault(w, i, l, fmt::format("barrier {}", id));
-  const size_t last =
-      reduces ? 2 + (i.o[3].index >= 0) : 1 + (i.o[1].index >= 0);  // index after the thread count
   u32 expected = 0;
-  if (last == first + 2) {
-    expected = w.from<u32>(i.o[first + 1])[l];
+  if (i.o[1].index >= 0) {
+    expected = w.from<u32>(i.o[1])[l];
     if (expected == 0 || expected % kLanes != 0)
       b.fault(w, i, l, fmt::format("a barrier of {} threads", expected));
   }
@@ -66,15 +53,10 @@ void bar(Warp& w, const Instruction& i, u32 mask) {
         w, i, l,
         fmt::format("barrier {} of {} threads, others wait at it for {}", id, expected, barrier.expected));
   barrier.expected = expected;
-  if (reduces) {
-    const u32 p = w.predicate(i.o[last]) & mask;
-    barrier.count += static_cast<u32>(std::popcount(p));
-    barrier.any |= p != 0;
-    barrier.all &= p == mask;
-  }
   set_pc(w, w.mask, w.pc);
-  arrive(b, barrier, w, i.detail == kArrive ? 0 : mask);
-  if (i.detail != kArrive) w.waiting |= mask;
+  const u32 waiting = i.detail ? 0 : mask;
+  arrive(b, barrier, w, waiting);
+  w.waiting |= waiting;
   w.reselect = true;
   check_barrier(b, barrier);
 }
@@ -142,12 +124,8 @@ void fence_proxy(Warp& w, const Instruction&, u32 mask) {
 }
 
 Handler bar_handler(Instruction& i, const Mnemonic& m) {
-  if (m.has("warp") || m.has("cluster")) return nullptr;
-  i.detail = m.has("popc")     ? kCountVotes
-             : m.has("or")     ? kAnyVote
-             : m.has("and")    ? kAllVotes
-             : m.has("arrive") ? kArrive
-                               : kSync;
+  if (m.has("warp") || m.has("cluster") || m.has("red")) return nullptr;
+  i.detail = m.has("arrive");
   i.type = Type::none;
   return bar;
 }

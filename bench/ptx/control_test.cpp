@@ -129,8 +129,8 @@ TEST_F(Control, ALaunchThatDoesNotFitItsKernelIsAFault) {
 }
 
 TEST_F(Control, TextThatIsNotUnderstoodIsAFaultNotAGuess) {
-  for (const char* wrong :
-       {"bra NOWHERE;", "add.u32 %r0, %nothing, 1;", "@%q99 ret;", "st.global.u32 [what], %r0;"})
+  for (const char* wrong : {"bra NOWHERE;", "add.u32 %r0, %nothing, 1;", "@%q99 ret;",
+                            "st.global.u32 [what], %r0;", "setp.eq.u32 %q0|%q1, %r0, 1;"})
     EXPECT_NE(fault_of(wrong), "") << wrong;
   EXPECT_THROW(Module(".global .u32 x;\n"), Fault);
   Module unfinished(".entry k()\n{\nadd.u32 %r0");

@@ -148,7 +148,11 @@ Handler conversion_handler(Instruction& i, const Mnemonic& m) {
     else
       return nullptr;
   }
+  // Modes that would be rounded to nearest, or twice.
   if (i.type == Type::tf32 && i.detail != kAway) return nullptr;
+  const bool directed = i.detail == kZero || i.detail == kDown || i.detail == kUp;
+  if (directed && (i.type != Type::f32 || !is_float(i.from))) return nullptr;
+  if (i.type == Type::bf16 && (i.from == Type::f64 || !is_float(i.from))) return nullptr;
   if (i.type == Type::none || i.from == Type::none || i.type == Type::pred) return nullptr;
   if (m.parts.size() == 3) {
     if (i.type == Type::s64 && i.from == Type::s32) return cvt_plain<s32, s64>;

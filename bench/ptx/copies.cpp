@@ -155,7 +155,7 @@ void record_target(Warp& w, const Instruction& i, int l, const TensorCopy& c) {
       if (at < kSharedStart || at + 4 > b.shared_end || !b.shadow[at / 4].valid)
         b.fault(w, i, l,
                 fmt::format("a TMA copy to {:#x} of shared memory, which ends at {:#x}", at, b.shared_end));
-      if (b.options->races) b.record_write(w, i, l, at / 4, false);
+      b.record_write(w, i, l, at / 4, false);
       // Undefined until the copy lands.
       std::memset(b.shared.data() + at, 0xff, 4);
     }

@@ -43,7 +43,7 @@ struct Instruction {
 };
 
 struct Parameter {
-  u32 offset = 0, size = 0, align = 1;  // bytes
+  u32 offset = 0, size = 0;  // bytes
 };
 
 struct Variable {

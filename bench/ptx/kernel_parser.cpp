@@ -63,7 +63,7 @@ void KernelParser::parse_parameters(std::string_view list) {
     if (one.empty()) continue;
     const Variable v = declared_variable(one);
     offset = rounded_up(offset, v.align);
-    kernel_.parameters.push_back({offset, v.size, v.align});
+    kernel_.parameters.push_back({offset, v.size});
     symbols_[v.name] = {kParamWindow + offset, Space::param};
     offset += v.size;
   }

@@ -85,8 +85,8 @@ class KernelParser {
   std::map<size_t, std::string> branches_;  // label by instruction
   std::vector<Instruction> code_;
   std::vector<Jump> jumps_;
-  std::map<std::string, std::vector<std::string>>
-      chains_;  // of inlined calls, by the location of the innermost
+  // Of inlined calls, by the location of the innermost.
+  std::map<std::string, std::vector<std::string>> chains_;
   std::string where_;
   u32 shared_end_ = kSharedStart, dynamic_align_ = 16;
 };

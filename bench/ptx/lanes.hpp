@@ -34,7 +34,7 @@ inline Slot<T> stored(T value) {
     return value;
 }
 
-// PendingReads and writes registers of any size; writes to the operand "_" are dropped.
+// Reads and writes registers of any size; writes to the operand "_" are dropped.
 inline u64 raw(const Warp& w, const Operand& o, int l) {
   return o.wide ? w.from<u64>(o)[l] : w.from<u32>(o)[l];
 }

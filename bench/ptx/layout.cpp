@@ -1,6 +1,7 @@
 // Assigns registers and symbols to words, and orders the basic blocks of a kernel.
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "bench/ptx/instructions.hpp"
 #include "bench/ptx/kernel_parser.hpp"
@@ -10,101 +11,58 @@ namespace {
 
 using Graph = std::vector<std::vector<int>>;
 
-// Strongly connected components of the nodes inside that the entry reaches, in reverse topological order
-// (Tarjan). The node through which a component was entered is its last.
-class Components {
+// The depth-first search for a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies
+// with widenings", 1993). A node's number is 0 until it is visited, and kPlaced when its place is known.
+class OrderSearch {
  public:
-  Components(int entry, const std::vector<char>& inside, const Graph& next)
-      : inside_(inside), next_(next), number_(next.size()), low_(next.size()), on_stack_(next.size()) {
-    enter(entry);
-    while (!frames_.empty()) step();
+  explicit OrderSearch(const Graph& next) : next_(next), number_(next.size()) {}
+
+  // Returns the smallest number of a node on the stack that this one reaches.
+  int visit(int node) {
+    const int own = number(node) = ++counter_;
+    stack_.push_back(node);
+    int head = own;
+    bool is_loop = false;
+    for (const int other : next_[static_cast<size_t>(node)]) {
+      const int reached = number(other) == 0 ? visit(other) : number(other);
+      if (reached > head) continue;
+      head = reached;
+      is_loop = true;
+    }
+    if (head == own) place(node, is_loop);
+    return head;
   }
 
-  const std::vector<std::vector<int>>& found() const { return found_; }
+  std::vector<int> backwards;  // the order, last node first
 
  private:
-  struct Frame {
-    int node;
-    size_t edge;
-  };
+  static constexpr int kPlaced = std::numeric_limits<int>::max();
 
-  void enter(int node) {
-    const auto v = static_cast<size_t>(node);
-    number_[v] = low_[v] = ++counter_;
-    stack_.push_back(node);
-    on_stack_[v] = 1;
-    frames_.push_back({node, 0});
+  int& number(int node) { return number_[static_cast<size_t>(node)]; }
+
+  // The node, and behind it the loop that it heads, whose other nodes are visited again without it.
+  void place(int node, bool is_loop) {
+    number(node) = kPlaced;
+    for (; stack_.back() != node; stack_.pop_back()) number(stack_.back()) = 0;
+    stack_.pop_back();
+    if (is_loop)
+      for (const int other : next_[static_cast<size_t>(node)])
+        if (number(other) == 0) visit(other);
+    backwards.push_back(node);
   }
 
-  void step() {
-    Frame& frame = frames_.back();
-    const auto v = static_cast<size_t>(frame.node);
-    if (frame.edge == next_[v].size()) return leave(frame.node);
-    const int other = next_[v][frame.edge++];
-    const auto w = static_cast<size_t>(other);
-    if (!inside_[w]) return;
-    if (number_[w] == 0)
-      enter(other);
-    else if (on_stack_[w])
-      low_[v] = std::min(low_[v], number_[w]);
-  }
-
-  void leave(int node) {
-    const auto v = static_cast<size_t>(node);
-    if (low_[v] == number_[v]) {
-      found_.emplace_back();
-      int last;
-      do {
-        last = stack_.back();
-        stack_.pop_back();
-        on_stack_[static_cast<size_t>(last)] = 0;
-        found_.back().push_back(last);
-      } while (last != node);
-    }
-    frames_.pop_back();
-    if (frames_.empty()) return;
-    const auto parent = static_cast<size_t>(frames_.back().node);
-    low_[parent] = std::min(low_[parent], low_[v]);
-  }
-
-  const std::vector<char>& inside_;
   const Graph& next_;
-  std::vector<int> number_, low_;
-  std::vector<char> on_stack_;
-  std::vector<int> stack_;
-  std::vector<Frame> frames_;
-  std::vector<std::vector<int>> found_;
+  std::vector<int> number_, stack_;
   int counter_ = 0;
 };
 
-void arrange(int entry, const std::vector<char>& inside, const Graph& next, std::vector<int>& order) {
-  const Components components(entry, inside, next);
-  for (auto c = components.found().rbegin(); c != components.found().rend(); ++c) {
-    const int head = c->back();
-    order.push_back(head);
-    if (c->size() == 1) continue;
-    std::vector<char> body(next.size(), 0);
-    for (const int v : *c) body[static_cast<size_t>(v)] = 1;
-    body[static_cast<size_t>(head)] = 0;
-    // The loop without its head is ordered again, from an artificial root before the head's successors.
-    const int root = static_cast<int>(next.size());
-    body.push_back(1);
-    Graph with_root = next;
-    with_root.push_back(next[static_cast<size_t>(head)]);
-    std::vector<int> inner;
-    arrange(root, body, with_root, inner);
-    std::copy_if(inner.begin(), inner.end(), std::back_inserter(order), [=](int v) { return v != root; });
-  }
-}
-
-// A weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993) of
-// what node 0 reaches: a node follows all its predecessors except by back edges, and each loop is
+// An order of what node 0 reaches: a node follows all its predecessors except by back edges, and each loop is
 // contiguous. When the lanes that are first in this order run first, diverged lanes reconverge where their
 // paths join. `next` lists each node's successors.
 std::vector<int> weak_topological_order(const Graph& next) {
-  std::vector<int> order;
-  if (!next.empty()) arrange(0, std::vector<char>(next.size(), 1), next, order);
-  return order;
+  OrderSearch search(next);
+  if (!next.empty()) search.visit(0);
+  return {search.backwards.rbegin(), search.backwards.rend()};
 }
 
 // Calls f for the index of each register operand, in the order of the text.

@@ -91,9 +91,6 @@ struct BlockBarrier {
   u32 expected = 0;                        // threads; 0: all of the block
   std::vector<std::pair<u32, u32>> lanes;  // warp, waiting lanes
   Clock clock{};                           // joined clocks of the arrivals
-  // of bar.red
-  u32 count = 0;
-  bool any = false, all = true;
 };
 
 struct TensorCopy {
@@ -111,7 +108,6 @@ struct TensorCopy {
 // The last write to a word of shared memory, for the detection of races.
 struct Shadow {
   u8 valid = 0;         // part of a variable
-  u8 written = 0;       // by any warp
   u8 generic = 0;       // last written by st or cp.async, not by TMA
   u8 bytes = 0;         // written bytes, as a bit mask
   u8 writer = 0xff;     // warp

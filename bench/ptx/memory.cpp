@@ -40,10 +40,11 @@ u8* host_address(Warp& w, const Instruction& i, int l, const Operand& at, u32 by
 }
 
 // Loads the same parameter in all lanes.
+template <class T>
 void load_parameter(Warp& w, const Instruction& i, u32 mask) {
-  u32 value;
+  T value;
   std::memcpy(&value, param_at(w, i, 0, w.address(i.o[1], 0) + static_cast<u64>(i.offset), 4), 4);
-  for_lanes(mask, [&](int l) { put(w, i.o[0], l, value); });
+  for_lanes(mask, [&](int l) { put(w, i.o[0], l, static_cast<u64>(static_cast<s64>(value))); });
 }
 
 template <class T>
@@ -51,7 +52,7 @@ void load(Warp& w, const Instruction& i, u32 mask) {
   const Operand& at = i.o[i.count];
   const u32 bytes = static_cast<u32>(sizeof(T)) * i.count;
   if constexpr (sizeof(T) == 4) {
-    if (i.space == Space::param && at.constant && i.count == 1) return load_parameter(w, i, mask);
+    if (i.space == Space::param && at.constant && i.count == 1) return load_parameter<T>(w, i, mask);
   }
   each_lane(mask, [&](int l) {
     const u8* p = host_address(w, i, l, at, bytes, false);

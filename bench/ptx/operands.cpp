@@ -67,9 +67,7 @@ Operand KernelParser::operand(const std::string& word, const Instruction& i, con
   if (word[0] == '%') return special_register(word);
   const bool wide = wide_operand(i, mnemonic, position);
   Symbol s;
-  if (symbol(word, s)) {
-    return symbol_constant(word, s, wide);
-  }
+  if (symbol(word, s)) return symbol_constant(word, s, wide);
   if (std::isdigit(static_cast<unsigned char>(word[0])) || word[0] == '-')
     return number(word, i, wide, position);
   fail("operand not known: " + word + " in " + mnemonic);
@@ -136,6 +134,7 @@ void KernelParser::flat_operand(Instruction& i, const std::string& mnemonic, con
     return;
   }
   if (const size_t bar = text.find('|'); bar != std::string::npos) {
+    if (!mnemonic.starts_with("shfl") && !mnemonic.starts_with("elect")) fail("two results of " + mnemonic);
     flat_operand(i, mnemonic, trimmed(text.substr(0, bar)), n, position);
     flat_operand(i, mnemonic, trimmed(text.substr(bar + 1)), n, position);
     return;

@@ -81,15 +81,6 @@ TEST_F(TwoWarps, AWarpThatReturnedIsNotWaitedForAtBarrier0) {
   EXPECT_EQ(fault("@%q1 ret;\nbar.sync 0;"), "");
 }
 
-TEST_F(TwoWarps, ReductionsAtBarriersCountAllThreads) {
-  const auto out = results(std::string(kWho) + "setp.lt.u32 %q0, %r1, 40;\nbar.red.popc.u32 %r0, 0, %q0;\n");
-  EXPECT_THAT(out, ::testing::Each(40u));
-  EXPECT_THAT(results(std::string(kWho) + "bar.red.and.pred %q3, 0, %q1;\nselp.u32 %r0, 1, 0, %q3;\n"),
-              ::testing::Each(0u));
-  EXPECT_THAT(results(std::string(kWho) + "bar.red.or.pred %q3, 0, %q1;\nselp.u32 %r0, 1, 0, %q3;\n"),
-              ::testing::Each(1u));
-}
-
 class Mbarriers : public TwoWarps {
  protected:
   // An mbarrier of two arrivals at [s]; the words of both warps behind it.

@@ -60,7 +60,7 @@ void start_block(Block& b) {
   const size_t warps = (b.threads + kLanes - 1) / kLanes;
   b.clocks.assign(warps, Clock{});
   for (size_t w = 0; w < warps; ++w) b.clocks[w][w] = 1;
-  if (b.options->races) b.read_clocks.assign(b.shadow.size() * warps, 0);
+  b.read_clocks.assign(b.shadow.size() * warps, 0);
   b.proxy_fences.assign(warps, 1);
   b.barriers = {};
   b.mbarriers.clear();

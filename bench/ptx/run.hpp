@@ -33,8 +33,6 @@ struct Options {
   // Tensor-core sums: aligned to the largest product or addend, two bits more than a float kept, truncated, a
   // few products at a time, as tensor cores do. Otherwise summed in double and rounded once.
   bool truncate = false;
-  bool races = true;                  // detects them
-  bool report_uninitialised = false;  // reads of shared memory that nobody wrote
   std::function<void(const Warning&)> warn = [](const Warning&) {};
 };
 

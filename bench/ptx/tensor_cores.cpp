@@ -26,30 +26,19 @@ struct Operands {
   float a[16][16], b[16][8];
 };
 
-void read_tf32(const Warp& w, const Instruction& i, int k, Operands& to) {
-  const size_t a_registers = static_cast<size_t>(k / 2);
+void read_operands(const Warp& w, const Instruction& i, int k, Element type, Operands& to) {
+  const int per = type == kTf32 ? 1 : 2;  // elements in a register
+  const auto a_registers = static_cast<size_t>(k / 2 / per);
   for (int l = 0; l < kLanes; ++l) {
     const int g = l / 4, t = l % 4;
-    for (size_t r = 0; r < a_registers; ++r)
-      to.a[g + (r & 1 ? 8 : 0)][t + static_cast<int>(r / 2) * 4] = tf32_of(w.from<u32>(i.operand(4 + r))[l]);
-    for (size_t r = 0; r < a_registers / 2; ++r)
-      to.b[t + static_cast<int>(r) * 4][g] = tf32_of(w.from<u32>(i.operand(4 + a_registers + r))[l]);
-  }
-}
-
-void read_16_bits(const Warp& w, const Instruction& i, int k, Operands& to) {
-  const size_t a_registers = static_cast<size_t>(k / 4);
-  const bool bf16 = i.detail == kBf16;
-  for (int l = 0; l < kLanes; ++l) {
-    const int g = l / 4, t = l % 4;
-    for (size_t r = 0; r < a_registers; ++r)
-      for (int half = 0; half < 2; ++half)
-        to.a[g + (r & 1 ? 8 : 0)][2 * t + static_cast<int>(r / 2) * 8 + half] =
-            element16(w.from<u32>(i.operand(4 + r))[l], half, bf16);
-    for (size_t r = 0; r < a_registers / 2; ++r)
-      for (int half = 0; half < 2; ++half)
-        to.b[2 * t + static_cast<int>(r) * 8 + half][g] =
-            element16(w.from<u32>(i.operand(4 + a_registers + r))[l], half, bf16);
+    for (int n = 0; n < per; ++n) {
+      for (size_t r = 0; r < a_registers; ++r)
+        to.a[g + (r & 1 ? 8 : 0)][(t + static_cast<int>(r / 2) * 4) * per + n] =
+            element_in(w.from<u32>(i.operand(4 + r))[l], n, type);
+      for (size_t r = 0; r < a_registers / 2; ++r)
+        to.b[(t + static_cast<int>(r) * 4) * per + n][g] =
+            element_in(w.from<u32>(i.operand(4 + a_registers + r))[l], n, type);
+    }
   }
 }
 
@@ -58,9 +47,9 @@ void mma(Warp& w, const Instruction& i, u32 mask) {
   if (!whole_warp_here(w, i, mask, "an mma")) return;
   const int k = i.detail2;
   const auto element = static_cast<Element>(i.detail);
-  const size_t registers = static_cast<size_t>(element == kTf32 ? k / 2 + k / 4 : k / 4 + k / 8);
+  const auto registers = static_cast<size_t>(element == kTf32 ? k / 2 + k / 4 : k / 4 + k / 8);
   Operands operands;
-  element == kTf32 ? read_tf32(w, i, k, operands) : read_16_bits(w, i, k, operands);
+  read_operands(w, i, k, element, operands);
   float d[4][kLanes];
   for (int l = 0; l < kLanes; ++l)
     for (size_t r = 0; r < 4; ++r) {
@@ -135,7 +124,6 @@ void record_operand(Warp& w, const Instruction& i, u32 at) {
     Shadow& s = b.shadow[word];
     ++s.async_reads;
     if (!s.valid) b.fault(w, i, 0, "reads between the variables of shared memory");
-    if (!b.options->races) continue;
     b.record_read(w, i, 0, word);
     if (s.writer < 32 && s.generic && b.proxy_fences[s.writer] <= s.fence)
       b.warn(w, i, 0,
@@ -143,7 +131,7 @@ void record_operand(Warp& w, const Instruction& i, u32 at) {
   }
 }
 
-// PendingReads an operand, rows x k, into floats (16 per row), 16 bytes at a time.
+// Reads an operand, rows x k, into floats (16 per row), 16 bytes at a time.
 void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_major, u32 first_row, u32 rows,
                   u32 k, float* to) {
   const u32 bytes = i.detail == kTf32 ? 4 : 2, per_chunk = 16 / bytes;
@@ -158,7 +146,7 @@ void read_operand(Warp& w, const Instruction& i, const Descriptor& d, bool mn_ma
         u32 bits = 0;
         std::memcpy(&bits, p + e * bytes, bytes);
         const u32 r = mn_major ? row + e : row, c = mn_major ? n : n + e;
-        to[r * 16 + c] = i.detail == kTf32 ? tf32_of(bits) : element16(bits, 0, i.detail == kBf16);
+        to[r * 16 + c] = element_in(bits, 0, static_cast<Element>(i.detail));
       }
     }
 }

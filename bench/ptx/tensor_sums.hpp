@@ -9,15 +9,12 @@ namespace convscope::ptx {
 
 enum Element : u8 { kTf32, kF16, kBf16 };
 
-// Tensor cores read the upper 19 bits of a register, rounded or not.
-inline float tf32_of(u32 bits) {
-  return std::bit_cast<float>(bits & 0xffffe000u);
-}
-
-// Two 16-bit elements of a register, the lower one first.
-inline float element16(u32 bits, int half, bool bf16) {
-  const u16 v = static_cast<u16>(half ? bits >> 16 : bits);
-  return bf16 ? bfloat_to_float(v) : half_to_float(v);
+// Element n of a register, which holds one of TF32, of which tensor cores read the upper 19 bits, rounded or
+// not, or two of 16 bits, the lower one first.
+inline float element_in(u32 bits, int n, Element type) {
+  if (type == kTf32) return std::bit_cast<float>(bits & 0xffffe000u);
+  const u16 v = static_cast<u16>(n ? bits >> 16 : bits);
+  return type == kBf16 ? bfloat_to_float(v) : half_to_float(v);
 }
 
 // c + the sum of a[k] * b[k * stride], k from 0 to n: summed in double and rounded once.

@@ -34,10 +34,6 @@ std::vector<std::vector<const Item*>> grouped(std::span<const Item> items, const
   return groups;
 }
 
-bool is_faster(const ResultRecord* a, const ResultRecord* b) {
-  return std::pair(median_seconds(*a), a->key.algorithm) < std::pair(median_seconds(*b), b->key.algorithm);
-}
-
 // The record that stands for all repeats.
 const ResultRecord* standing_for(std::vector<const ResultRecord*> repeats) {
   if (!std::ranges::all_of(repeats, [](const auto* record) { return is_suspect(*record); }))
@@ -80,7 +76,7 @@ Contest contest_of(std::vector<const ResultRecord*> records) {
             [](const Entry& a, const Entry& b) { return ranks_before(a.record, b.record); });
   // A wrong record may be without a time; those go last.
   std::stable_sort(contest.wrong.begin(), contest.wrong.end(), [](const auto* a, const auto* b) {
-    return is_timed(*a) && (!is_timed(*b) || is_faster(a, b));
+    return is_timed(*a) && (!is_timed(*b) || ranks_before(a, b));
   });
   return contest;
 }
@@ -154,7 +150,7 @@ const ResultRecord* best_at_any_error(const Contest& contest) {
   const ResultRecord* right = contest.winner();
   if (contest.wrong.empty() || !is_timed(*contest.wrong.front())) return right;
   const ResultRecord* wrong = contest.wrong.front();
-  return right == nullptr || is_faster(wrong, right) ? wrong : right;
+  return right == nullptr || ranks_before(wrong, right) ? wrong : right;
 }
 
 std::string_view stem(std::string_view algorithm) {

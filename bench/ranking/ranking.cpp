@@ -41,50 +41,28 @@ double least_seconds(const ResultRecord& record) {
   return share_of_device(record.health) * record.time->full.statistics.ci_low;
 }
 
-// The winner's own order is in no doubt.
-bool doubt(const ResultRecord& record, const ResultRecord& winner) {
-  return &record != &winner && is_in_doubt(record, winner);
+// Of a record of the contest, until it is found to stand for its candidate.
+Ranking unranked(const ResultRecord& record, const Contest& contest, int64_t number) {
+  Ranking ranking;
+  ranking.contest = number;
+  ranking.standing = standing_of(record);
+  if (can_win(record))
+    ranking.standing =
+        contest.entry(record.key.algorithm) == nullptr ? Standing::wrong_repeat : Standing::repeat;
+  return ranking;
 }
 
-class Ranker {
- public:
-  explicit Ranker(std::span<ResultRecord> records) : records_(records) {}
-
-  void rank(const Contest& contest, int64_t number) {
-    for (const ResultRecord* record : contest.records) {
-      Ranking& ranking = of(record).emplace();
-      ranking.contest = number;
-      ranking.standing = standing_of(*record);
-      if (can_win(*record))  // until it is found to stand for its candidate
-        ranking.standing =
-            contest.entry(record->key.algorithm) == nullptr ? Standing::wrong_repeat : Standing::repeat;
-    }
-    for (size_t place = 0; place < contest.ranked.size(); ++place)
-      rank(*contest.ranked[place].record, static_cast<int64_t>(place) + 1, contest);
-  }
-
-  void mark_front(std::span<const Contest* const> same_but_cap) {
-    for (const ResultRecord* record : pareto_front(same_but_cap)) of(record)->on_front = true;
-  }
-
- private:
-  void rank(const ResultRecord& record, int64_t place, const Contest& contest) {
-    Ranking& ranking = *of(&record);
-    const ResultRecord* baseline = contest.baseline();
-    ranking.rank = place;
-    ranking.standing = standing_of(record);
-    ranking.in_doubt = doubt(record, *contest.winner());
-    ranking.is_baseline = &record == baseline;
-    ranking.over_winner = median_seconds(record) / median_seconds(*contest.winner());
-    if (baseline != nullptr) ranking.speed_up = median_seconds(*baseline) / median_seconds(record);
-  }
-
-  std::optional<Ranking>& of(const ResultRecord* record) {
-    return records_[static_cast<size_t>(record - records_.data())].ranking;
-  }
-
-  std::span<ResultRecord> records_;
-};
+// Of the record that stands for the candidate in this place.
+void add_rank(Ranking& ranking, const ResultRecord& record, int64_t place, const Contest& contest) {
+  const ResultRecord* baseline = contest.baseline();
+  const ResultRecord* winner = contest.winner();
+  ranking.rank = place;
+  ranking.standing = standing_of(record);
+  ranking.in_doubt = &record != winner && is_in_doubt(record, *winner);
+  ranking.is_baseline = &record == baseline;
+  ranking.over_winner = median_seconds(record) / median_seconds(*winner);
+  if (baseline != nullptr) ranking.speed_up = median_seconds(*baseline) / median_seconds(record);
+}
 
 }  // namespace
 
@@ -144,10 +122,20 @@ bool is_library(const ResultRecord& record) {
 }
 
 void rank_records(std::span<ResultRecord> records) {
-  Ranker ranker(records);
+  const auto ranking_of = [&](const ResultRecord* record) -> std::optional<Ranking>& {
+    return records[static_cast<size_t>(record - records.data())].ranking;
+  };
   const std::vector<Contest> all = contests(records);
-  for (size_t i = 0; i < all.size(); ++i) ranker.rank(all[i], static_cast<int64_t>(i) + 1);
-  for (const auto& group : grouped_over_caps(all)) ranker.mark_front(group);
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (const ResultRecord* record : all[i].records)
+      ranking_of(record) = unranked(*record, all[i], static_cast<int64_t>(i) + 1);
+    for (size_t place = 0; place < all[i].ranked.size(); ++place) {
+      const ResultRecord* record = all[i].ranked[place].record;
+      add_rank(*ranking_of(record), *record, static_cast<int64_t>(place) + 1, all[i]);
+    }
+  }
+  for (const auto& group : grouped_over_caps(all))
+    for (const ResultRecord* record : pareto_front(group)) ranking_of(record)->on_front = true;
 }
 
 }  // namespace convscope

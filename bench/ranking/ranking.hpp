@@ -22,8 +22,8 @@ bool can_win(const ResultRecord& record);
 // and other programs only delay.
 bool is_suspect(const ResultRecord& record);
 
-// Of two records that can win, the first ranks before the second: by median, then by the algorithm's name, so
-// that the order does not depend on that of the records.
+// Of two timed records, the first goes before the second: by median, then by the algorithm's name, so that
+// the order does not depend on that of the records.
 bool ranks_before(const ResultRecord* a, const ResultRecord* b);
 
 // Whether a record is not shown to be slower than one that ranks before it: the 95% intervals of their

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "algorithms/catalog.hpp"
+#include "bench/core/sanitized_test.hpp"
 #include "bench/real_sizes/guarded_memory.hpp"
 #include "bench/real_sizes/shipped_cases.hpp"
 #include "bench/real_sizes/watched_device.hpp"
@@ -115,9 +116,7 @@ std::string run_apart(const Case& what, Plan& plan, GuardedMemory& memory, Watch
 class GuardPages : public ::testing::Test {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers want the address space and the signals for themselves";
-#endif
+    if (kSanitized) GTEST_SKIP() << "sanitizers want the address space and the signals for themselves";
     register_all(registry_);
   }
   // Left out is what takes the emulator many seconds for one block: a long sum that no workspace splits, and
@@ -183,18 +182,23 @@ TEST_F(GuardPages, AWorkspaceThatIsTooShortFaults) {
   EXPECT_GE(2 * faults, cases) << "of " << cases;
 }
 
-TEST_F(GuardPages, AWriteToATensorThatIsReadFaults) {
+// In a process whose faults are described on its standard error.
+template <typename Access>
+void touch(const GuardedMemory& memory, const Access& access) {
+  guarded = &memory;
+  report = 2;
+  catch_faults();
+  access();
+}
+
+TEST_F(GuardPages, AWriteToATensorThatIsReadAndAReadBehindItFault) {
   void* const data = memory_.allocate(5000);
-  static_cast<char*>(data)[4999] = 1;
+  auto* const bytes = static_cast<volatile char*>(data);
+  bytes[4999] = 1;
   memory_.make_read_only(data);
-  EXPECT_EXIT(
-      {
-        guarded = &memory_;
-        report = 2;
-        catch_faults();
-        static_cast<volatile char*>(data)[0] = 1;
-      },
-      ::testing::ExitedWithCode(1), "may only be read");
+  EXPECT_EXIT(touch(memory_, [&] { bytes[0] = 1; }), ::testing::ExitedWithCode(1), "may only be read");
+  EXPECT_EXIT(touch(memory_, [&] { static_cast<void>(bytes[5120]); }), ::testing::ExitedWithCode(1),
+              "behind its end");  // which is rounded up to 256 bytes
   memory_.release(data);
 }
 

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <new>
 
@@ -14,9 +13,6 @@ constexpr size_t kGuard = size_t{20} << 30, kPage = 4096, kAlignment = 256;
 
 size_t round_to(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
-}
-unsigned char* page_of(unsigned char* data) {
-  return data - reinterpret_cast<uintptr_t>(data) % kPage;
 }
 
 }  // namespace
@@ -54,7 +50,8 @@ bool GuardedMemory::contains(const void* data, size_t bytes) const {
 
 void GuardedMemory::make_read_only(void* data) {
   for (const Buffer& buffer : buffers_)
-    if (buffer.data == data) mprotect(page_of(buffer.data), round_to(buffer.bytes, kPage) + kPage, PROT_READ);
+    if (buffer.data == data)
+      mprotect(buffer.reserved + kGuard, buffer.reserved_bytes - 2 * kGuard, PROT_READ);
 }
 
 size_t GuardedMemory::describe(const void* address, char* text, size_t room) const {

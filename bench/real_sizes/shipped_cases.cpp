@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
+#include "bench/core/sanitized_test.hpp"
 #include "bench/runner/config.hpp"
 
 namespace convscope::real_sizes {
@@ -61,6 +65,22 @@ void for_each_plan(const ShippedProblem& shipped, const ConvProblem& problem, co
     if (plan->workspace_bytes() <= cap && seen.insert(what).second)
       look({&shipped, problem, &algorithm, cap}, *plan);
   }
+}
+
+void for_each_plan(const Registry& registry, Device& device, int threads,
+                   const std::function<void(const Case&, Plan&)>& look) {
+  const DeviceKind kind = device.info().kind == DeviceKind::cpu ? DeviceKind::cpu : DeviceKind::cuda;
+  // Prime to three: three passes of one layer follow each other, and three layouts.
+  const size_t every = stride(kSanitized ? 32 : 1);
+  std::map<std::pair<const Algorithm*, MathMode>, size_t> seen;
+  for (const ShippedProblem& shipped : shipped_problems(kind))
+    for (const Algorithm* algorithm : own_algorithms(registry, kind))
+      for (const MathMode math : kMathModes) {
+        ConvProblem problem = shipped.problem;
+        problem.math = math;
+        if (algorithm->supports(problem, device.info()) && seen[{algorithm, math}]++ % every == 0)
+          for_each_plan(shipped, problem, *algorithm, device, threads, look);
+      }
 }
 
 std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKind device) {

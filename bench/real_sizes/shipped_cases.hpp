@@ -4,10 +4,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/algorithm/registry.hpp"
@@ -41,29 +38,16 @@ struct Case {
 void for_each_plan(const ShippedProblem& shipped, const ConvProblem& problem, const Algorithm& algorithm,
                    Device& device, int threads, const std::function<void(const Case&, Plan&)>& look);
 
+// The same with every shipped problem in each math mode and all algorithms of this project for the device:
+// for tests that run no kernel. Under sanitizers, where planning is ten times as slow, with one of 32 cases
+// of each algorithm and math mode.
+void for_each_plan(const Registry& registry, Device& device, int threads,
+                   const std::function<void(const Case&, Plan&)>& look);
+
 // The algorithms of this project for the device; for a GPU those that the emulator runs.
 std::vector<const Algorithm*> own_algorithms(const Registry& registry, DeviceKind device);
 
 // Of all cases every how many-th is tried: CONVSCOPE_REAL_SIZES_EVERY, or `usual`.
 size_t stride(size_t usual);
-
-// For tests that run no kernel: all cases, and one of 32 under sanitizers, where planning is ten times
-// as slow. Prime to three: three passes of one layer follow each other, and three layouts.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr size_t kUsualStride = 32;
-#else
-inline constexpr size_t kUsualStride = 1;
-#endif
-
-// Every so many-th case of each algorithm and math mode, its first among them.
-class Sampled {
- public:
-  explicit Sampled(size_t usual) : every_(stride(usual)) {}
-  bool takes(const Algorithm& algorithm, MathMode math) { return seen_[{&algorithm, math}]++ % every_ == 0; }
-
- private:
-  size_t every_;
-  std::map<std::pair<const Algorithm*, MathMode>, size_t> seen_;
-};
 
 }  // namespace convscope::real_sizes

@@ -23,25 +23,23 @@ void write_field(std::ostream& out, std::string_view text) {
 }  // namespace
 
 std::string cell_text(const Cell& cell) {
-  struct Visitor {
-    std::string operator()(std::monostate) const { return ""; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const { return fmt::format("{}", value); }
-    std::string operator()(const std::string& value) const { return value; }
+  const auto text = []<typename T>([[maybe_unused]] const T& value) -> std::string {
+    if constexpr (std::is_same_v<T, std::monostate>)
+      return "";
+    else
+      return fmt::format("{}", value);
   };
-  return std::visit(Visitor{}, cell);
+  return std::visit(text, cell);
 }
 
 nlohmann::ordered_json cell_json(const Cell& cell) {
-  struct Visitor {
-    nlohmann::ordered_json operator()(std::monostate) const { return nullptr; }
-    nlohmann::ordered_json operator()(bool value) const { return value; }
-    nlohmann::ordered_json operator()(int64_t value) const { return value; }
-    nlohmann::ordered_json operator()(double value) const { return value; }
-    nlohmann::ordered_json operator()(const std::string& value) const { return value; }
+  const auto json = []<typename T>([[maybe_unused]] const T& value) -> nlohmann::ordered_json {
+    if constexpr (std::is_same_v<T, std::monostate>)
+      return nullptr;
+    else
+      return value;
   };
-  return std::visit(Visitor{}, cell);
+  return std::visit(json, cell);
 }
 
 void write_csv_line(std::ostream& out, std::span<const std::string> fields) {

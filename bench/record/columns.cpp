@@ -49,8 +49,9 @@ constexpr Column kColumns[] = {
     {"device_name", "", "The processor's own name.", of<&DeviceInfo::name>},
     {"machine_class", "",
      "What decides the machine's speed, as a label and a hash: of a CPU its family, model, stepping, "
-     "microcode, hyper-threads, caches, hypervisor and the cores that the process may use (`taskset` makes "
-     "another class); of a GPU its driver, clocks and limits. Machines of one class are alike; null is "
+     "microcode, hyper-threads, caches, hypervisor and the cores that the process may use (`taskset` and a "
+     "container's limit on processor time make another class); of a GPU its driver, clocks and limits. "
+     "Machines of one class are alike; null is "
      "unknown.",
      of<&DeviceInfo::machine_class>},
     {"machine_unit", "",
@@ -243,8 +244,9 @@ constexpr Column kColumns[] = {
     {"percent_of_ceiling", "%", "100 bound_ms / full_median_ms.",
      [](const R& r) { return cell(percent_of_ceiling(r)); }},
     {"suspect_ceiling", "",
-     "Whether percent_of_ceiling is above 100: the ceiling, which a run then measures again, was measured "
-     "too low, and every share of it is too high; null without a percent_of_ceiling.",
+     "Whether percent_of_ceiling of a right record in real time is above 100: the ceiling, which a run then "
+     "measures again, was measured too low, and every share of it is too high; null without a "
+     "percent_of_ceiling.",
      [](const R& r) { return percent_of_ceiling(r) ? cell(beats_its_ceilings(r)) : Cell{}; }},
     {"relative_l2", "",
      "||y - y64|| / ||y64|| over the checked outputs, against a reference in f64; what the gate is on.",

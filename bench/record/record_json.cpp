@@ -19,9 +19,6 @@ using Json = nlohmann::ordered_json;
 template <typename T>
 Json encode_object(const T& part);
 
-Json encode(const std::string& text) {
-  return text;
-}
 Json encode(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
@@ -32,7 +29,7 @@ template <typename T>
 Json encode(const T& value) {
   if constexpr (std::is_enum_v<T>)
     return std::string(name(value));
-  else if constexpr (std::is_arithmetic_v<T>)
+  else if constexpr (std::is_arithmetic_v<T> || std::same_as<T, std::string>)
     return value;
   else
     return encode_object(value);
@@ -78,10 +75,8 @@ template <typename T>
 void decode_object(const Json& json, T& part, const std::string& place);
 
 [[noreturn]] void foreign(const Json& json, const std::string& place, const std::string& expected) {
-  std::string found = json.is_null() ? "nothing" : dump_json(json);
-  if (found.size() > 60) found = found.substr(0, 57) + "...";
   throw UsageError("result record, at " + (place.empty() ? "its top" : place) + ": expected " + expected +
-                   ", found " + found);
+                   ", found " + (json.is_null() ? "nothing" : cut_short(dump_json(json))));
 }
 
 void decode(const Json& json, std::string& text, const std::string& place) {
@@ -118,15 +113,13 @@ void decode(const Json& json, ConvProblem& problem, const std::string& place) {
 
 template <typename E, size_t N>
 void decode_name(const Json& json, E& value, const std::array<E, N>& all, const std::string& place) {
-  std::string allowed;
-  for (E candidate : all) {
-    if (json.is_string() && json.get<std::string>() == name(candidate)) {
-      value = candidate;
-      return;
-    }
-    allowed += (allowed.empty() ? "one of " : ", ") + std::string(name(candidate));
+  const auto named = json.is_string() ? from_name(all, json.get<std::string>()) : std::nullopt;
+  if (!named) {
+    std::string allowed;
+    for (E one : all) allowed += (allowed.empty() ? "one of " : ", ") + std::string(name(one));
+    foreign(json, place, allowed);
   }
-  foreign(json, place, allowed);
+  value = *named;
 }
 void decode(const Json& json, DeviceKind& value, const std::string& place) {
   decode_name(json, value, kDeviceKinds, place);
@@ -245,6 +238,13 @@ Json parse_json_text(std::string_view text) {
 
 std::string dump_json(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string cut_short(const std::string& text) {
+  size_t end = 60;
+  if (text.size() <= end) return text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
 }
 
 Json to_json(const ResultRecord& record) {

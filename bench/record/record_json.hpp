@@ -34,6 +34,9 @@ Part part_from_json(const nlohmann::ordered_json& json);
 // file name) become the replacement character; a plain dump() would throw.
 std::string dump_json(const nlohmann::ordered_json& json, int indent = -1);
 
+// For messages: 60 bytes of `text` at most, and no part of a UTF-8 character; what was cut becomes "...".
+std::string cut_short(const std::string& text);
+
 // Any JSON of ours from text. Throws UsageError, without a file's name: not JSON, with line and column; a
 // number that no double holds; nested more than kDeepestJson levels, which the library would copy and print
 // recursively.

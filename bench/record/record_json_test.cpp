@@ -208,6 +208,15 @@ TEST(RecordJson, NamesThePlaceOfAForeignShape) {
               HasSubstr("/time/phase_seconds/prepare"));
 }
 
+TEST(RecordJson, QuotesNoPartOfACharacter) {
+  for (std::string text : {"", "a"}) {
+    for (int i = 0; i < 40; ++i) text += "\u00e9";
+    const std::string error = error_of(changed("/workspace_bytes", text));
+    EXPECT_THAT(error, HasSubstr("\u00e9..."));
+    EXPECT_NO_THROW(Json(error).dump());
+  }
+}
+
 TEST(RecordJson, RefusesNumbersOutOfRangeByTheFieldsName) {
   EXPECT_THAT(error_of(changed("/time/full/median_seconds", -0.001)),
               AllOf(HasSubstr("/time/full/median_seconds"), HasSubstr("from 0"), HasSubstr("-0.001")));

@@ -106,8 +106,9 @@ struct Health {
   std::optional<double> involuntary_switches;  // context switches forced on us while measuring
   int64_t discarded_samples = 0;
   bool throttled = false;
-  // Of a CPU: the median over the samples of the share of the time that a thread lost to other programs, to
-  // the hypervisor or to a stop; how many of the samples lost too much; whether too many did, and to whom.
+  // The median over the samples of the share of the time that was lost, on a CPU by a thread to other
+  // programs, to the hypervisor or to a stop; how many of the samples lost too much; whether too many did,
+  // and to whom.
   std::optional<double> lost_share;
   int64_t disturbed_samples = 0;
   bool disturbed = false;

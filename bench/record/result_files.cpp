@@ -345,8 +345,13 @@ size_t Journal::cut_off_unfinished_line() {
 }
 
 void Journal::append(const Json& entry) {
-  if (!write_all(file_.get(), dump_json(entry) + "\n") || fsync(file_.get()) != 0)
-    fail_late(path_, "cannot write to the journal");
+  const off_t end = lseek(file_.get(), 0, SEEK_END);
+  if (write_all(file_.get(), dump_json(entry) + "\n") && fsync(file_.get()) == 0) return;
+  const int error = errno;
+  // The beginning of the entry would stand before the next one, on its line.
+  [[maybe_unused]] const int cut = ftruncate(file_.get(), end);
+  errno = error;
+  fail_late(path_, "cannot write to the journal");
 }
 
 std::vector<Json> Journal::read(const std::string& folder) {

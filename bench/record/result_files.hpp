@@ -31,8 +31,7 @@ struct ResultFile {
   int schema_version = kSchemaVersion;  // of the file that was read; version kSchemaVersion is written
 };
 
-// Records as comma-separated values: a line of the columns' names, then one per record in their order. Quoted
-// as RFC 4180 says, lines end in \n, null is empty.
+// Records under columns(), as write_csv() of any rows (cells.hpp) writes them.
 void write_csv(std::ostream& out, std::span<const ResultRecord> records);
 
 // Writes results.csv, benchmark.json where `benchmarks` is its text, and results.json last, each atomically:
@@ -55,7 +54,7 @@ std::string unpack_xz(std::string_view bytes);
 // The bytes of a file. Throws UsageError with the path and the system's words.
 std::string read_file(const std::string& path);
 
-// JSON text: the members of `head`, one a line, and then the list `name` of so many entries, one a line, so
+// JSON text: the members of `head`, one per line, then the list `name` of so many entries, one per line, so
 // that a file of it can be searched and compared with line tools.
 std::string lines_text(const nlohmann::ordered_json& head, std::string_view name, size_t entries,
                        const std::function<nlohmann::ordered_json(size_t)>& entry);
@@ -67,9 +66,9 @@ void write_file_atomically(const std::string& path, std::string_view text);
 // Throws where that could not begin, for what is written behind hours of work.
 void check_can_be_written(const std::string& path);
 
-// Append-only, one JSON object a line with its "kind": of a run "run", "record" or "benchmark", of rows "row"
-// and a table's name. Every append is one write
-// and an fsync. While it is open, no other process can open it.
+// Append-only, one JSON object per line with its "kind": of a run those that bench/runner/run_log lists, of
+// rows "row" and, on the first line, the table's name. Every append is one write and an fsync. While it is
+// open, no other process can open it.
 class Journal {
  public:
   Journal() = default;  // closed: append() throws
@@ -81,7 +80,7 @@ class Journal {
   // cannot be written.
   static Journal resume(const std::string& folder);
 
-  // Throws std::runtime_error when the disk does not take it.
+  // Throws std::runtime_error when the disk does not take it; then nothing of it is left in the journal.
   void append(const nlohmann::ordered_json& entry);
 
   // Every whole entry; a last line that a kill cut short is left out. Throws UsageError when there is no

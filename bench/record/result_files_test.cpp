@@ -261,6 +261,28 @@ TEST_F(ResultFiles, JournalCutShortAtAnyByteKeepsItsWholeLines) {
   }
 }
 
+TEST_F(ResultFiles, JournalKeepsNoBeginningOfAnEntryThatTheDiskDidNotTake) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  Journal journal = Journal::begin(path("out"));
+  journal.append({{"number", 1}});
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{100, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string said;
+  try {
+    journal.append({{"text", std::string(500, 'x')}});
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THAT(said, AllOf(HasSubstr("journal.jsonl"), HasSubstr("File too large")));
+  journal.append({{"number", 2}});
+  const auto entries = Journal::read(path("out"));
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[1].at("number"), 2);
+}
+
 TEST_F(ResultFiles, JournalIsBegunOnlyWhereNoWholeLineIs) {
   write("journal.jsonl", "{\"kind\": \"ru");
   Journal::begin(folder_.string()).append({{"kind", "run"}, {"number", 1}});

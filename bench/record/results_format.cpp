@@ -112,7 +112,7 @@ std::string json_section() {
 An object: `schema_version` ({}; the program also reads 1, whose records have no `sampling`, and 2, whose machines have no class), `argv`, `config` (the suites as run, flags applied),
 `environment` (program, libraries, system, device, state, times; `complete`: false where candidates are missing that a
 resumed run would still do; `shard`: the `index` and `count` of `--shard`, where it was given; `resumed`: the
-environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry a thread count) and
+environments of later parts; of a merged folder `complete` and `merged_from` only), `ceilings` (measured, one entry per device and thread count) and
 `records`. Times are seconds, sizes bytes, rates per second. A record, which is the same in `journal.jsonl`
 but for `ranking`, which is known only when all are there:
 

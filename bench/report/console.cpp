@@ -183,7 +183,9 @@ Progress::Progress(std::ostream& out, bool enabled, size_t terminal_columns)
 
 void Progress::update(std::string_view text) {
   if (!enabled_) return;
-  out_ << "\r\033[K" << text.substr(0, terminal_columns_ - 1) << std::flush;
+  size_t end = std::min(text.size(), terminal_columns_ - 1);
+  while (end > 0 && end < text.size() && (text[end] & 0xC0) == 0x80) --end;  // no part of a UTF-8 character
+  out_ << "\r\033[K" << text.substr(0, end) << std::flush;
   drawn_ = true;
 }
 

@@ -156,11 +156,15 @@ std::string wrapped(std::string_view text, size_t columns, std::string_view inde
   return lines;
 }
 
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace(line, '\n', ' ');
+  return line;
+}
+
 void print_note(std::ostream& out, std::string_view text, const Look& look, std::string_view paint) {
   const bool in_colour = look.coloured && !paint.empty();
-  std::string line(text);  // a library's words may be of several
-  std::ranges::replace(line, '\n', ' ');
-  fmt::print(out, "{}{}{}\n", in_colour ? paint : "", wrapped(line, look.columns, "  ", "    "),
+  fmt::print(out, "{}{}{}\n", in_colour ? paint : "", wrapped(one_line(text), look.columns, "  ", "    "),
              in_colour ? colour::reset : "");
 }
 

@@ -12,8 +12,8 @@
 
 namespace convscope {
 
-// Four significant digits, or as many decimals as `like` would get, so that an interval lines up with its
-// median.
+// Four significant digits, but at most four decimals; or as many decimals as `like` would get, so that an
+// interval lines up with its median.
 std::string milliseconds_text(double seconds);
 std::string milliseconds_text(double seconds, double like);
 
@@ -79,6 +79,9 @@ std::string wrapped(std::string_view text, size_t columns, std::string_view inde
 inline std::string wrapped(std::string_view text, size_t columns, std::string_view indent) {
   return wrapped(text, columns, indent, indent);
 }
+
+// The text on one line: a library's words may be of several.
+std::string one_line(std::string_view text);
 
 // A note below a table, wrapped.
 void print_note(std::ostream& out, std::string_view text, const Look& look,

@@ -25,6 +25,12 @@ TEST(Progress, DrawsOverItselfAndCutsLongLines) {
   EXPECT_EQ(out.str(), "\r\033[K[1/2] conv2\r\033[K");
 }
 
+TEST(Progress, CutsNoCharacterInTwo) {
+  std::ostringstream out;
+  Progress(out, true, 12).update("[1/2] conv\u00e92");
+  EXPECT_EQ(out.str(), "\r\033[K[1/2] conv");
+}
+
 TEST(Progress, IsSilentWhenNotEnabled) {
   std::ostringstream out;
   Progress progress(out, false);

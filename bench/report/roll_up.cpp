@@ -1,6 +1,5 @@
 // print_roll_up(): what the layers' times mean for the network. A unit is one layer in one pass: a contest.
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <functional>
@@ -26,13 +25,7 @@ struct Unit {
   double count() const { return static_cast<double>(key().count); }
 };
 
-// The best of the unit that `accepts`; null when there is none.
-template <typename Accepts>
-const ResultRecord* best_record(const Unit& unit, const Accepts& accepts) {
-  for (const Entry& entry : unit.contest->ranked)
-    if (accepts(*entry.record)) return entry.record;
-  return nullptr;
-}
+constexpr auto any_record = [](const ResultRecord&) { return true; };
 
 struct Total {
   double seconds = 0;
@@ -44,23 +37,13 @@ template <typename Accepts>
 std::optional<Total> total_of(const std::vector<Unit>& units, const Accepts& accepts) {
   Total total;
   for (const Unit& unit : units) {
-    const ResultRecord* record = best_record(unit, accepts);
-    if (record == nullptr) return std::nullopt;
-    total.seconds += median_seconds(*record) * unit.count();
-    total.suspect = total.suspect || is_suspect(*record);
+    const auto& ranked = unit.contest->ranked;
+    const auto best = std::ranges::find_if(ranked, [&](const Entry& one) { return accepts(*one.record); });
+    if (best == ranked.end()) return std::nullopt;
+    total.seconds += median_seconds(*best->record) * unit.count();
+    total.suspect = total.suspect || is_suspect(*best->record);
   }
   return total;
-}
-
-// The ids that have a record in every unit.
-std::vector<std::string> covering_algorithms(const std::vector<Unit>& units) {
-  std::vector<std::string> ids;
-  for (const Entry& entry : units.front().contest->ranked) {
-    const std::string& id = entry.record->key.algorithm;
-    if (total_of(units, [&](const ResultRecord& other) { return other.key.algorithm == id; }))
-      ids.push_back(id);
-  }
-  return ids;
 }
 
 // Whose records the baselines are.
@@ -113,14 +96,16 @@ bool print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
                baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds, is_marked ? "?" : "") : "-"},
               mark, paint);
   };
-  const auto any = [](const ResultRecord&) { return true; };
-  add("best of each layer", *total_of(units, any), '*', colour::good);
+  add("best of each layer", *total_of(units, any_record), '*', colour::good);
   if (baseline) add("best " + library_of(units) + " of each layer", *baseline, ' ', colour::none);
   std::vector<std::pair<std::string, Total>> single;
   // An algorithm does not cover a network of which a layer is missing.
   if (complete)
-    for (const std::string& id : covering_algorithms(units))
-      single.emplace_back(id, *total_of(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }));
+    for (const Entry& entry : units.front().contest->ranked) {
+      const std::string& id = entry.record->key.algorithm;
+      if (const auto total = total_of(units, [&](const ResultRecord& r) { return r.key.algorithm == id; }))
+        single.emplace_back(id, *total);
+    }
   std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.seconds, a.first) < std::tie(b.second.seconds, b.first);
   });
@@ -142,7 +127,7 @@ void print_part(std::ostream& out, const Network& network, std::string_view pass
     if (unit.contest->ranked.empty()) missing.push_back(unit.label);
   std::erase_if(units, [](const Unit& unit) { return unit.contest->ranked.empty(); });
   if (!units.empty()) {
-    const double total = total_of(units, [](const ResultRecord&) { return true; })->seconds;
+    const double total = total_of(units, any_record)->seconds;
     bool suspect = with_best_records && print_best_records(out, units, total, look);
     suspect = print_sums(out, units, missing.empty(), look) || suspect;
     if (suspect) print_note(out, kSuspectSpeedUp, look);
@@ -179,7 +164,7 @@ std::string winners_text(const std::vector<Unit>& units) {
 }
 
 std::string sum_text(const std::vector<Unit>& units) {
-  const Total best = *total_of(units, [](const ResultRecord&) { return true; });
+  const Total best = *total_of(units, any_record);
   bool suspect = best.suspect;
   std::string text = fmt::format("{} ms for the best of each", milliseconds_text(best.seconds));
   if (const auto library = total_of(units, is_library)) {

@@ -32,10 +32,9 @@ std::string candidate_key(const CaseKey& key);
 std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& devices);
 
 // In config order: layer, pass, device, then batch, math, layout, epilogue, threads, cache, cap. Threads are
-// resolved: 0 becomes the device's cores; other devices than the CPU have 1. A suite that names no device
-// runs on the first present device of each kind except the emulator, whose time means nothing. Throws
-// UsageError when a glob matches no algorithm, a device is missing, a layer's tensors do not fit the
-// device's memory, there are fewer cores than threads, or nothing is left to run.
+// resolved: 0 becomes the device's cores; other devices than the CPU have 1. The devices are
+// selected_devices(). Throws UsageError when a glob matches no algorithm, a device is missing, a layer's
+// tensors do not fit the device's memory, there are fewer cores than threads, or nothing is left to run.
 std::vector<Group> expand(const Suite& suite, const Registry& registry, const DeviceList& devices);
 
 // The `index`th of `count` parts, counted from 1, in the order of `groups`. The parts are disjoint, together

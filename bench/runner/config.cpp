@@ -126,18 +126,20 @@ Layer read_layer(const ConfigValue& value) {
   return layer;
 }
 
-std::vector<Layer> read_layers(const ConfigValue& value) {
-  std::vector<Layer> layers;
+// The list `key`, each of whose entries, `thing`s, has a name that no other has.
+template <typename Read>
+auto read_named(const ConfigValue& value, std::string_view key, std::string_view thing, Read read) {
+  std::vector<decltype(read(value))> entries;
   std::map<std::string, size_t> index_of;
-  for (const ConfigValue& entry : value.list()) {
-    Layer layer = read_layer(entry);
-    const auto [earlier, is_new] = index_of.try_emplace(layer.name, layers.size());
+  for (const ConfigValue& one : value.list()) {
+    auto entry = read(one);
+    const auto [earlier, is_new] = index_of.try_emplace(entry.name, entries.size());
     if (!is_new)
-      entry.at("name").refuse_value(
-          fmt::format("a name that no other layer has, and /layers/{} has it", earlier->second));
-    layers.push_back(std::move(layer));
+      one.at("name").refuse_value(
+          fmt::format("a name that no other {} has, and /{}/{} has it", thing, key, earlier->second));
+    entries.push_back(std::move(entry));
   }
-  return layers;
+  return entries;
 }
 
 GraphEntry read_entry(const ConfigValue& value, const std::vector<Layer>& layers) {
@@ -159,20 +161,6 @@ GraphEntry read_entry(const ConfigValue& value, const std::vector<Layer>& layers
   read_optional(value, "after", entry.after,
                 [&](const ConfigValue& v) { return read_after(v, layer->shape); });
   return entry;
-}
-
-std::vector<GraphEntry> read_graph(const ConfigValue& value, const std::vector<Layer>& layers) {
-  std::vector<GraphEntry> graph;
-  std::map<std::string, size_t> index_of;
-  for (const ConfigValue& one : value.list()) {
-    GraphEntry entry = read_entry(one, layers);
-    const auto [earlier, is_new] = index_of.try_emplace(entry.name, graph.size());
-    if (!is_new)
-      one.at("name").refuse_value(
-          fmt::format("a name that no other entry has, and /graph/{} has it", earlier->second));
-    graph.push_back(std::move(entry));
-  }
-  return graph;
 }
 
 void read_batch(const ConfigValue& value, std::map<DeviceKind, std::vector<int64_t>>& batch) {
@@ -270,13 +258,16 @@ nlohmann::ordered_json to_json(const MeasuringSettings& settings) {
   return json;
 }
 
-// The file that a config is named by. Throws UsageError where there is none, with the names that there are.
+// The file that a config is named by; a folder of that name, as of results, is none. Throws UsageError where
+// there is none, with the names that there are.
 std::string config_file(const std::string& name) {
   namespace fs = std::filesystem;
   std::error_code unknown;
-  if (fs::exists(name, unknown) || name.find('/') != std::string::npos) return name;
+  const fs::file_status status = fs::status(name, unknown);
+  const bool is_file = fs::exists(status) && !fs::is_directory(status);
+  if (is_file || name.find('/') != std::string::npos) return name;
   const std::map<std::string, std::string> files = known_configs();
-  const auto file = files.find(fs::path(name).stem().string());
+  const auto file = files.find(name.ends_with(".json") ? fs::path(name).stem().string() : name);
   if (file != files.end()) return file->second;
   std::vector<std::string> known;
   for (const auto& [known_name, path] : files) known.push_back(known_name);
@@ -303,8 +294,10 @@ Suite suite_from_json(const nlohmann::json& json, const std::string& file) {
   suite.name = top.at("name").short_name();
   read_optional(top, "about", suite.about, &ConfigValue::text);
   read_optional(top, "source", suite.source, &ConfigValue::text);
-  suite.layers = read_layers(top.at("layers"));
-  if (const auto graph = top.find("graph")) suite.graph = read_graph(*graph, suite.layers);
+  suite.layers = read_named(top.at("layers"), "layers", "layer", read_layer);
+  if (const auto graph = top.find("graph"))
+    suite.graph = read_named(*graph, "graph", "entry",
+                             [&](const ConfigValue& entry) { return read_entry(entry, suite.layers); });
   if (const auto batch = top.find("batch")) read_batch(*batch, suite.batch);
   read_list(top, "devices", suite.devices, read_device);
   read_list(top, "passes", suite.passes, read_name<kPasses>);
@@ -357,11 +350,16 @@ void check_suite(const Suite& suite) {
                                      suite.layers[i].name, batch, *fault));
     }
   graph_of(suite, 2);
-  const SamplingRule& sampling = suite.measuring.sampling;
-  if (sampling.min_samples > sampling.max_samples)
+  const int64_t min = suite.measuring.sampling.min_samples, max = suite.measuring.sampling.max_samples;
+  if (min <= max) return;
+  if (suite.flag_of.contains("measuring.max_samples"))
     throw UsageError(fmt::format(
-        "{}: at /measuring/min_samples: found the number {}; allowed is at most max_samples, which is {}",
-        suite.file, sampling.min_samples, sampling.max_samples));
+        "--max-samples: found the number {}; allowed is at least min_samples (--min-samples), which is {}",
+        max, min));
+  const bool is_flag = suite.flag_of.contains("measuring.min_samples");
+  throw UsageError(fmt::format("{}: found the number {}; allowed is at most max_samples, which is {}",
+                               is_flag ? "--min-samples" : suite.file + ": at /measuring/min_samples", min,
+                               max));
 }
 
 nlohmann::ordered_json to_json(const Suite& suite) {

@@ -55,6 +55,21 @@ TEST_F(ConfigNames, MeanFilesInTheFolderOfConfigs) {
   EXPECT_EQ(load_suite("net").file, "net") << "a file of that name comes first";
 }
 
+TEST_F(ConfigNames, MayHaveADot) {
+  std::filesystem::copy_file("configs/net.json", "configs/net.v2.json");
+  EXPECT_EQ(load_suite("net.v2").file, "configs/net.v2.json");
+  EXPECT_EQ(load_suite("net.v2.json").file, "configs/net.v2.json");
+  EXPECT_NE(testing::error_of([] { load_suite("net.v3"); }), "");
+}
+
+TEST_F(ConfigNames, AreNotThoseOfFolders) {
+  std::filesystem::create_directory("net");
+  std::filesystem::create_directory("other");
+  EXPECT_EQ(load_suite("net").file, "configs/net.json");
+  EXPECT_EQ(testing::error_of([] { load_suite("other"); }),
+            "other: there is no such file, and no config of that name; there are net");
+}
+
 TEST_F(ConfigNames, ThatAreUnknownGetTheNearestOnesAndNotTheSchema) {
   EXPECT_EQ(testing::error_of([] { load_suite("nett"); }),
             "nett: there is no such file, and no config of that name; there are net; did you mean \"net\"?");

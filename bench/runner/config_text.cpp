@@ -77,23 +77,18 @@ std::string byte_limit_text(std::optional<int64_t> bytes) {
   return std::to_string(*bytes);
 }
 
-std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates) {
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
   // No name is longer, and the distance takes quadratic time.
-  if (text.empty() || text.size() > kLongestName) return std::nullopt;
-  std::optional<std::string> best;
+  if (text.empty() || text.size() > kLongestName) return "";
+  std::string hint;
   size_t best_distance = std::max<size_t>(1, text.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const size_t distance = edit_distance(lower_case(text), lower_case(candidate));
     if (distance >= best_distance || distance >= candidate.size()) continue;
-    best = candidate;
+    hint = fmt::format("; did you mean \"{}\"?", candidate);
     best_distance = distance;
   }
-  return best;
-}
-
-std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
-  const auto near = closest(text, candidates);
-  return near ? fmt::format("; did you mean \"{}\"?", *near) : "";
+  return hint;
 }
 
 std::string did_you_mean_device(std::string_view name) {

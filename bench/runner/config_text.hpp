@@ -41,13 +41,10 @@ std::optional<ByteLimit> parse_byte_limit(std::string_view text);
 // The shortest such form that is exact: "256MiB", "1000", "inf".
 std::string byte_limit_text(std::optional<int64_t> bytes);
 
-// The candidate that `text` was probably meant to be, by edit distance without regard to case; nothing when
-// none is near.
-std::optional<std::string> closest(std::string_view text, const std::vector<std::string>& candidates);
-
 inline constexpr size_t kLongestName = 100;  // of a network or layer, in bytes
 
-// "; did you mean \"forward\"?", or nothing.
+// "; did you mean \"forward\"?": the candidate that `text` was probably meant to be, by edit distance without
+// regard to case; nothing when none is near.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 
 // The names of enumerators, as in all_names(kPasses).

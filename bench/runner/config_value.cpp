@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "bench/core/error.hpp"
+#include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -11,19 +12,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLongestQuote = 60;
-
 std::vector<std::string> strings(std::span<const std::string_view> views) {
   return {views.begin(), views.end()};
 }
 
 // A value as JSON, cut short.
 std::string quoted(const json& value) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() <= kLongestQuote) return text;
-  size_t end = kLongestQuote;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not inside a character
-  return text.substr(0, end) + "...";
+  return cut_short(value.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 // A value as a message names it.

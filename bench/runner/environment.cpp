@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <sys/utsname.h>
 
-#include <algorithm>
 #include <ctime>
 #include <fstream>
 
@@ -20,14 +19,15 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// The value of the first `key<separator>value` line, surrounding spaces and quotes taken off.
-std::string value_in(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
+// As os-release(5) says it, quotes taken off.
+std::string name_of_system() {
+  constexpr std::string_view key = "PRETTY_NAME=";
+  std::ifstream file("/etc/os-release");
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key, 0) != 0) continue;
-    const size_t begin = line.find_first_not_of(" \t\"", key.size());
-    const size_t end = line.find_last_not_of(" \t\"");
-    return begin == std::string::npos ? "" : line.substr(begin, end - begin + 1);
+    if (!line.starts_with(key)) continue;
+    line.erase(0, key.size());
+    std::erase(line, '"');
+    return line;
   }
   return "";
 }
@@ -49,9 +49,8 @@ Json describe_libraries(const BuildInfo& build, const Registry& registry) {
 Json describe_system() {
   utsname names{};
   uname(&names);
-  return {{"name", text_or_null(value_in("/etc/os-release", "PRETTY_NAME="))},
-          {"kernel", names.release},
-          {"architecture", names.machine}};
+  return {
+      {"name", text_or_null(name_of_system())}, {"kernel", names.release}, {"architecture", names.machine}};
 }
 
 Json describe_state() {

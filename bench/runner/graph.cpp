@@ -46,12 +46,8 @@ std::string quoted(const std::vector<ReadOutput>& outputs) {
 }
 
 // Where a node is in the config, and what the config says of it.
-struct Place {
+struct Place : GraphEntry {
   std::string where;  // a JSON pointer
-  std::string name;
-  size_t layer = 0;
-  std::vector<ReadOutput> reads;
-  std::vector<LayerOperation> before, after;
 };
 
 bool is_addition(const LayerOperation& operation) {
@@ -104,7 +100,7 @@ class Graph {
         std::vector<LayerOperation> after = layer.after;
         if (copy < copies) std::erase_if(after, [](const LayerOperation& one) { return is_pool(one.kind); });
         const std::string copy_name = layer.count == 1 ? layer.name : fmt::format("{}#{}", layer.name, copy);
-        add({fmt::format("/layers/{}", i), copy_name, i, layer.reads, layer.before, std::move(after)});
+        add({{copy_name, i, layer.reads, layer.before, std::move(after)}, fmt::format("/layers/{}", i)});
       }
       node_called_[layer.name] = nodes_.size() - 1;  // to those behind it the last copy is the layer
     }
@@ -115,7 +111,7 @@ class Graph {
     for (size_t i = 0; i < suite_.graph.size(); ++i) {
       const GraphEntry& entry = suite_.graph[i];
       ++times[entry.layer];
-      add({fmt::format("/graph/{}", i), entry.name, entry.layer, entry.reads, entry.before, entry.after});
+      add({entry, fmt::format("/graph/{}", i)});
       node_called_[entry.name] = i;
     }
     for (size_t i = 0; i < times.size(); ++i)

@@ -7,13 +7,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <map>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,15 +168,9 @@ class Attempt {
   // Takes those to blame for an ending out of what is left: the one last begun, or all where the worker
   // threw. Nobody where the one last begun has its record: it was that candidate's aftermath.
   std::vector<std::string> take_culprits() {
-    std::vector<std::string> culprits;
-    if (!error_.empty())
-      culprits = left_;
-    else if (std::find(left_.begin(), left_.end(), current_) != left_.end())
-      culprits = {current_};
-    std::erase_if(left_, [&](const std::string& id) {
-      return std::find(culprits.begin(), culprits.end(), id) != culprits.end();
-    });
-    return culprits;
+    if (!error_.empty()) return std::exchange(left_, {});
+    if (std::erase(left_, current_) == 0) return {};
+    return {current_};
   }
 
   const std::vector<ResultRecord>& verified() const { return verified_; }

@@ -54,10 +54,13 @@ class Merger {
     add_missing_shards();
     rank_records(merged_.file.records);
     merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
-    if (machines_.size() > 1)
-      merged_.remarks.push_back("the folders come from " + std::to_string(machines_.size()) +
-                                " machines; their records stay apart by device_name, machine_class and "
-                                "machine_unit");
+    size_t machines = 0;
+    for (const auto& [device, different] : devices_) machines = std::max(machines, different.size());
+    if (machines > 1)
+      merged_.remarks.push_back(
+          fmt::format("the folders come from {} machines; their records stay apart by "
+                      "device_name, machine_class and machine_unit",
+                      machines));
     if (configs_.size() > 1) merged_.remarks.push_back("the folders were run with different configs");
     return std::move(merged_);
   }
@@ -67,7 +70,7 @@ class Merger {
     protocol_.add(folder, record);
     const DeviceInfo& device = record.device;
     const Machine machine{device.name, device.machine_class, device.machine_unit};
-    machines_.insert(machine);
+    devices_[record.key.device_id()].insert(machine);
     const std::string key = candidate_key(record.key);
     std::string text = dump_json(to_json(record));
     const auto [known, is_new] = seen_.try_emplace({key, machine}, Origin{folder, text});
@@ -109,7 +112,7 @@ class Merger {
   bool unfinished_ = false;
   std::map<int64_t, std::set<int64_t>> shards_;             // by their count, those that are here
   std::map<std::pair<std::string, Machine>, Origin> seen_;  // by candidate
-  std::set<Machine> machines_;
+  std::map<DeviceId, std::set<Machine>> devices_;           // machines without one in common count as one
   OneProtocol protocol_;
   std::set<std::string> ceilings_seen_;
   std::vector<Json> configs_;

@@ -116,6 +116,17 @@ TEST_F(Merge, KeepsMachinesOfOneNameApart) {
   EXPECT_EQ(contest_of(1), contest_of(2)) << "units of one class repeat each other";
 }
 
+TEST_F(Merge, TakesTheDevicesOfOneMachineForOneMachine) {
+  ResultRecord gpu = record("b", "gpu");
+  gpu.key.device = gpu.device.kind = DeviceKind::cuda;
+  ResultRecord second = gpu;
+  second.key.device_index = second.device.index = 1;
+  second.device.machine_unit = "0123456789ab";
+  const Merged merged = merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {gpu, second})});
+  EXPECT_THAT(merged.file.records, SizeIs(3));
+  EXPECT_THAT(merged.remarks, IsEmpty());
+}
+
 TEST_F(Merge, SaysWhenConfigsDiffer) {
   const Merged merged =
       merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});

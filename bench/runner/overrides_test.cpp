@@ -102,10 +102,20 @@ TEST(Overrides, AreCheckedTogetherWithTheSuite) {
   EXPECT_THAT(error_of([&] { apply(overrides, suite); }),
               AllOf(HasSubstr("n.json: at /layers/0"), HasSubstr("batch 2147483648"),
                     HasSubstr("overflows 64 bits")));
-  Suite few = small_suite();
-  Overrides samples;
-  samples.add("--max-samples", "5");
-  EXPECT_THAT(error_of([&] { apply(samples, few); }), HasSubstr("at most max_samples, which is 5"));
+}
+
+TEST(Overrides, ThatContradictTheSuiteAreNamedByTheirFlag) {
+  const auto error = [](std::string_view flag, std::string_view text) {
+    Suite suite = small_suite();
+    Overrides overrides;
+    overrides.add(flag, text);
+    return error_of([&] { apply(overrides, suite); });
+  };
+  EXPECT_EQ(error("--max-samples", "5"),
+            "--max-samples: found the number 5; allowed is at least min_samples (--min-samples), which is "
+            "10");
+  EXPECT_EQ(error("--min-samples", "201"),
+            "--min-samples: found the number 201; allowed is at most max_samples, which is 200");
 }
 
 TEST(OverrideFlags, StandForEverySettingOfAConfigOnce) {
@@ -201,12 +211,11 @@ TEST(ByteLimits, AreWrittenSoThatTheyReadBack) {
 
 TEST(DidYouMean, FindsTheNearestNameAndNothingForADistantOne) {
   const std::vector<std::string> names{"forward", "backward_data", "backward_filter"};
-  EXPECT_EQ(closest("foward", names), "forward");
-  EXPECT_EQ(closest("Backward_Data", names), "backward_data");
-  EXPECT_EQ(closest("transpose", names), std::nullopt);
-  EXPECT_EQ(closest("", names), std::nullopt);
-  EXPECT_EQ(closest("x", {"h"}), std::nullopt);
+  EXPECT_EQ(did_you_mean("foward", names), "; did you mean \"forward\"?");
+  EXPECT_EQ(did_you_mean("Backward_Data", names), "; did you mean \"backward_data\"?");
   EXPECT_EQ(did_you_mean("transpose", names), "");
+  EXPECT_EQ(did_you_mean("", names), "");
+  EXPECT_EQ(did_you_mean("x", {"h"}), "");
 }
 
 }  // namespace

@@ -134,8 +134,16 @@ bool SuiteRun::measure_missing_ceilings(const std::vector<GroupTask>& tasks) {
 }
 
 // False when stopped.
-bool SuiteRun::measure_ceilings(DeviceId device, int threads, double stage_limit) try {
-  const auto measured = measure_ceilings_isolated(device, threads, stage_limit, registry_, options_, stop_);
+bool SuiteRun::measure_ceilings(DeviceId device, int threads, double stage_limit) {
+  std::optional<MeasuredCeilings> measured;
+  try {
+    measured = measure_ceilings_isolated(device, threads, stage_limit, registry_, options_, stop_);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    observer_.warn(error.what());
+    return true;
+  }
   if (!measured) return false;
   log_.add(measured->ceilings);
   if (!measured->beside.empty())
@@ -144,11 +152,6 @@ bool SuiteRun::measure_ceilings(DeviceId device, int threads, double stage_limit
                     "too low, and shares of them too high",
                     name(device), measured->beside));
   measured_[{device, threads}] = {Clock::now(), stage_limit};
-  return true;
-} catch (const UsageError&) {
-  throw;
-} catch (const std::runtime_error& error) {
-  observer_.warn(error.what());
   return true;
 }
 
@@ -163,7 +166,7 @@ void SuiteRun::doubt_ceilings(const GroupTask& task) {
   if (stop_.requested() || !beats()) return;
   double most = 0;
   for (const ResultRecord& record : log_.records_of(task.group))
-    most = std::max(most, percent_of_ceiling(record).value_or(0));
+    if (beats_its_ceilings(record)) most = std::max(most, percent_of_ceiling(record).value_or(0));
   observer_.warn(
       fmt::format("{} {}: a record is at {:.0f}% of the measured ceiling, measured again {} times: the "
                   "ceilings of {} with {} are too low, and so is every bound",

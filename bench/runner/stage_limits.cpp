@@ -18,7 +18,7 @@ constexpr double kSeries = 5, kLimitsBeyond = 2;
 constexpr double kCeilingsLimitSeconds = 60;
 
 struct Rates {
-  double flops = 0, bytes = 0;  // a second
+  double flops = 0, bytes = 0;  // per second
 };
 
 // The measured ones, or a modest guess.

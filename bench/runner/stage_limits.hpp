@@ -31,15 +31,9 @@ RunWork work_of(const ConvProblem& problem, DeviceKind device, const OperationCo
 
 // With a run at a hundredth of the device's measured arithmetic and a twentieth of its bandwidth (or of what
 // such devices have, where no ceilings were measured); the slowest right one of the runs in results/ takes
-// 1.15 times as long, and every limit has room for more than it needs of those:
-//   plan: 60 s without a sign of life, and on a GPU 30 runs more, since libraries time what they choose from;
-//     ten times that in all;
-//   verify: 30 s, six runs, the host's filling and comparing at 40 MB/s, and the expected values;
-//   measure: a visit 20 s, twice the time limit, four runs and the filling of the tensors' copies; in all
-//     what the protocol grants besides, which is one time limit and, for each of five series, two more and
-//     two runs.
-// Under --stage-limit S: S for plan and verify; S and a time limit for a visit while measuring, S and what
-// the protocol grants for all of it.
+// 1.15 times as long, and every limit has room for more than it needs of those: docs/measuring.md has the
+// table, and what is in place of it under --stage-limit. On a GPU a plan has time for many runs, since
+// libraries time what they choose from.
 StageLimits stage_limits(const GroupTask& task, const RunWork& work, const DeviceInfo& device,
                          const Ceilings& ceilings);
 

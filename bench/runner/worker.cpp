@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <iostream>
 #include <new>
 #include <string>
 #include <system_error>
@@ -60,16 +61,6 @@ class EventWriter final : public GroupSink {
   int file_;
   Clock::time_point last_alive_;
 };
-
-std::string read_all(int file) {
-  std::string text;
-  char chunk[4096];
-  for (ssize_t got; (got = ::read(file, chunk, sizeof chunk)) != 0;) {
-    if (got < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "task pipe");
-    if (got > 0) text.append(chunk, static_cast<size_t>(got));
-  }
-  return text;
-}
 
 // An allocation beyond the machine's memory shall fail here instead of bringing the machine down. Address
 // space that stacks and heaps of threads reserve and never touch is allowed besides. Not under
@@ -165,7 +156,8 @@ int worker_main(const Registry& registry, pid_t parent, const DeviceMaker& maker
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 1;  // it died before the line above
   fcntl(kEventFile, F_SETFD, FD_CLOEXEC);
-  const Json message = Json::parse(read_all(kTaskFile));
+  static_assert(kTaskFile == STDIN_FILENO);
+  const Json message = Json::parse(std::cin);
   limit_memory(parse_task(message).device.kind);
   run_task(message, registry, kEventFile, maker);
   return 0;

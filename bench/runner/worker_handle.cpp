@@ -54,6 +54,18 @@ FileDescriptor file_with(const std::string& text) {
   return file;
 }
 
+// Where SIGCHLD is ignored, as whoever started this program may have left it, a child that ends is gone
+// before its exit code is read. A handler stays.
+void make_children_wait() {
+  struct sigaction now = {};
+  check(sigaction(SIGCHLD, nullptr, &now) == 0, "sigaction");
+  const bool ignored = now.sa_handler == SIG_IGN, forgotten = (now.sa_flags & SA_NOCLDWAIT) != 0;
+  if (!ignored && !forgotten) return;
+  if (ignored) now.sa_handler = SIG_DFL;
+  now.sa_flags &= ~SA_NOCLDWAIT;
+  check(sigaction(SIGCHLD, &now, nullptr) == 0, "sigaction");
+}
+
 pid_t spawn(const std::string& executable, int task, int events) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -73,6 +85,7 @@ class ProcessWorker final : public WorkerHandle {
   ProcessWorker(const std::string& executable, const Json& message) {
     const FileDescriptor task = file_with(message.dump());
     Pipe pipe = make_pipe();
+    make_children_wait();
     pid_ = spawn(executable, task.get(), pipe.write.get());
     events_ = std::move(pipe.read);
   }

@@ -24,7 +24,7 @@ struct WorkerEnd {
 class WorkerHandle {
  public:
   virtual ~WorkerHandle() = default;
-  // Where the events arrive, one JSON object a line; closed when the worker has ended.
+  // Where the events arrive, one JSON object per line; closed when the worker has ended.
   virtual int events() const = 0;
   // Ends it at once where that is possible (a process), else lets it go (a thread).
   virtual void stop() = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "bench/core/names.hpp"
 #include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
 

@@ -1,7 +1,7 @@
 // A policy: how a framework, or a user, picks a convolution algorithm, as data: which records to take, under
 // which workspace cap, layout and math mode. apply() finds its record for every layer and pass in a result
 // file. An emulation on the libraries of those records, never the framework itself. Reading the JSON is
-// bench/cli/policies.
+// bench/cli/read/policies.
 #pragma once
 
 #include <iosfwd>

@@ -1,6 +1,5 @@
 // The selection as JSON. Times are seconds, sizes bytes; what is not known is null.
 #include "bench/ranking/ranking.hpp"
-#include "bench/record/record_json.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {
@@ -10,15 +9,14 @@ using Json = nlohmann::ordered_json;
 
 Json record_json(const ResultRecord* record) {
   if (record == nullptr) return nullptr;
-  Json json{{"algorithm", record->key.algorithm},
-            {"implementation", record->implementation},
-            {"outcome", name(record->outcome)},
-            {"median_seconds", median_seconds(*record)},
-            {"workspace_bytes", record->workspace_bytes},
-            {"relative_l2", nullptr},
-            {"suspect", is_suspect(*record)}};
-  if (record->accuracy.relative_l2) json["relative_l2"] = *record->accuracy.relative_l2;
-  return json;
+  const auto& error = record->accuracy.relative_l2;
+  return {{"algorithm", record->key.algorithm},
+          {"implementation", record->implementation},
+          {"outcome", name(record->outcome)},
+          {"median_seconds", median_seconds(*record)},
+          {"workspace_bytes", record->workspace_bytes},
+          {"relative_l2", error ? Json(*error) : Json(nullptr)},
+          {"suspect", is_suspect(*record)}};
 }
 
 Json cap_json(Cap cap) {
@@ -96,9 +94,8 @@ Json curve_json(const WorkspaceCurve& curve) {
          {"measured", point.winner.record == nullptr ? Json(nullptr) : Json(name(point.winner.evidence))}});
   json["pareto_front"] = Json::array();
   for (const ResultRecord* record : curve.front) json["pareto_front"].push_back(record_json(record));
-  json["knee_bytes"] = nullptr;
+  json["knee_bytes"] = curve.knee ? cap_json(curve.points[*curve.knee].cap) : Json(nullptr);
   json["has_knee"] = curve.knee.has_value();
-  if (curve.knee) json["knee_bytes"] = cap_json(curve.points[*curve.knee].cap);
   return json;
 }
 

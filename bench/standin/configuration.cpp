@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
 namespace convscope::standin {
@@ -98,8 +98,6 @@ Configuration parse_configuration(const std::string& text) {
     c.target = one_of(target, "sm_90a", "sm_80") ? "sm_90a" : "sm_80";
   for (const json& fault : members.take("faults")) c.faults.push_back(fault_of(fault));
   members.read("seed", c.interpreter.seed);
-  members.read("races", c.interpreter.races);
-  members.read("uninitialised", c.interpreter.report_uninitialised);
   members.read("skipped", c.skipped);
   members.read("launch_nanoseconds", c.launch_nanoseconds);
   members.read("lazy_loading", c.lazy_loading);
@@ -122,11 +120,11 @@ const Configuration& configuration() {
   static const auto* c = [] {
     const char* path = std::getenv("CONVSCOPE_STANDIN");
     if (path == nullptr) return new Configuration;
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
     try {
-      return new Configuration(parse_configuration(text.str()));
+      std::ifstream file(path);
+      if (!file) throw std::runtime_error("cannot be opened");
+      const std::string text(std::istreambuf_iterator<char>(file), {});
+      return new Configuration(parse_configuration(text));
     } catch (const std::exception& error) {
       std::fprintf(stderr, "standin: %s: %s\n", path, error.what());
       std::_Exit(2);

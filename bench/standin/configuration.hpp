@@ -28,8 +28,8 @@ struct Fault {
 };
 
 struct Configuration {
-  ptx::Options interpreter;  // "order", "seed", "copies": early or late, "tensor_sums": exact or truncated,
-                             // "races", "uninitialised"
+  // "order", "seed", "copies": early or late, "tensor_sums": exact or truncated.
+  ptx::Options interpreter;
   // "skipped": parts of the names of kernels that take virtual time and do nothing, such as those that only
   // keep a GPU busy.
   std::vector<std::string> skipped;
@@ -38,8 +38,8 @@ struct Configuration {
   bool lazy_loading = true;  // "lazy_loading"
   // "held": a stream starts its work only when the host waits for it, so that a missing wait is detected.
   bool held = false;
-  bool free_waits =
-      true;  // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise
+  // "free_waits": cudaFree waits for the device, as NVIDIA's does but does not promise.
+  bool free_waits = true;
   // "events_need_idle": cudaEventCreate while the device works is an error, as NVIDIA's may wait for it.
   bool events_need_idle = false;
   int devices = 1;                          // "devices"
@@ -48,7 +48,7 @@ struct Configuration {
   size_t memory_bytes = size_t{141} << 30;  // "memory_bytes", of a device
   // "l2_bytes", of a device: tensors that are to be cold have fewer copies where it is small.
   int l2_bytes = 60 << 20;
-  std::string target = "sm_90a";  // "target": or sm_80, which PTX runs and what the device says it is
+  std::string target = "sm_90a";  // "target": sm_90a or sm_80, whose PTX runs and what the device says it is
   std::string ptx_folder;  // "ptx_folder": PTX files there take the place of the kernels of the same name
   std::string write_ptx;   // "write_ptx": a folder to which the program's PTX is written
   std::string report;      // "report": a file per process, this name and its id, about each kernel

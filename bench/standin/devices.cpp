@@ -48,11 +48,7 @@ void describe(cudaDeviceProp& p) {
   p.major = configuration().target == "sm_90a" ? 9 : 8;
   p.multiProcessorCount = 132;
   p.sharedMemPerMultiprocessor = size_t{228} << 10;
-  p.sharedMemPerBlock = kSharedAlways;
-  p.sharedMemPerBlockOptin = kSharedPerBlock;
   p.l2CacheSize = configuration().l2_bytes;
-  p.warpSize = 32;
-  p.maxThreadsPerBlock = 1024;
   p.totalGlobalMem = configuration().memory_bytes;
 }
 

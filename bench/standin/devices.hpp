@@ -15,8 +15,8 @@ inline constexpr size_t kSharedAlways = size_t{48} << 10;
 // The device that the calling thread uses.
 int current_device();
 
-// The return value of a call: the sticky error where there is one, otherwise one scripted for `function`,
-// otherwise `error`. Remembered as the thread's last error.
+// The return value of a call: the sticky error where there is one, otherwise `error`, and where that is
+// success, one scripted for `function`. Remembered as the thread's last error.
 cudaError_t result(cudaError_t error, const char* function);
 
 // Sets the sticky error: from here on every call returns it, and the device is lost to this process.

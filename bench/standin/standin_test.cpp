@@ -339,6 +339,15 @@ TEST(Standin, WithoutADriverOrADeviceThereIsNone) {
   expect_code(R"({"devices": 0})", cudaErrorNoDevice, "", play);
 }
 
+TEST(Configuration, SaysThatItsFileCannotBeOpened) {
+  EXPECT_EXIT(
+      {
+        setenv("CONVSCOPE_STANDIN", "/nowhere/settings.json", 1);
+        configuration();
+      },
+      ::testing::ExitedWithCode(2), "/nowhere/settings.json: cannot be opened");
+}
+
 TEST(Configuration, RefusesWhatItDoesNotKnow) {
   EXPECT_ANY_THROW(parse_configuration(R"({"colour": 1})"));
   EXPECT_ANY_THROW(parse_configuration(R"({"order": "sideways"})"));

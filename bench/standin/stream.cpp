@@ -29,6 +29,13 @@ Streams& streams() {
   return *s;
 }
 
+std::set<CUstream_st*> streams_of(int device) {
+  const std::lock_guard lock(streams().mutex);
+  std::set<CUstream_st*> found = streams().all;
+  std::erase_if(found, [&](CUstream_st* stream) { return stream->device != device; });
+  return found;
+}
+
 }  // namespace
 
 Nanoseconds host_time() {
@@ -126,17 +133,6 @@ CUstream_st& stream_or_default(cudaStream_t stream, int device) {
   return *made;
 }
 
-namespace {
-
-std::set<CUstream_st*> streams_of(int device) {
-  const std::lock_guard lock(streams().mutex);
-  std::set<CUstream_st*> found = streams().all;
-  std::erase_if(found, [&](CUstream_st* stream) { return stream->device != device; });
-  return found;
-}
-
-}  // namespace
-
 void wait_for_device(int device) {
   for (CUstream_st* stream : streams_of(device)) stream->wait();
 }
@@ -164,11 +160,10 @@ void record(CUevent_st& event, CUstream_st& stream) {
 
 bool is_done(const CUevent_st& event) {
   const std::lock_guard lock(streams().mutex);
-  return event.last == nullptr || event.last->done;
+  return event.last->done;
 }
 
-void wait_for(const CUevent_st& event) {
-  const auto reached = event.last;
+void wait_for(std::shared_ptr<CUevent_st::Record> reached) {
   if (reached == nullptr) return;
   Streams& s = streams();
   {
@@ -185,8 +180,7 @@ void make_wait(CUstream_st& stream, const CUevent_st& event) {
   const auto reached = event.last;
   if (reached == nullptr) return;
   stream.push([reached](Nanoseconds begin) {
-    CUevent_st event_of_it{reached};
-    wait_for(event_of_it);
+    wait_for(reached);
     return std::max(begin, reached->time);
   });
 }
@@ -261,7 +255,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  wait_for(*event);
+  wait_for(event->last);
   return result(cudaSuccess, __func__);
 }
 

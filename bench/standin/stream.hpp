@@ -19,7 +19,6 @@ Nanoseconds host_time();
 
 // The runtime's own name for what a cudaStream_t points to.
 struct CUstream_st {
- public:
   using Nanoseconds = convscope::standin::Nanoseconds;
 
   explicit CUstream_st(int on_device);

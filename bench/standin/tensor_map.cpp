@@ -1,7 +1,6 @@
 // cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col of the driver, and the runtime's function by which the
-// program finds them. They refuse
-// what the driver's documentation does not allow, and interleaved layouts and other swizzles, which the
-// interpreter does not know; they say why on stderr.
+// program finds them. They refuse what the driver's documentation does not allow, and interleaved layouts and
+// other swizzles, which the interpreter does not know; they say why on stderr.
 #include "bench/ptx/tensor_map.hpp"
 
 #include <cuda.h>

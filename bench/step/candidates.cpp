@@ -191,11 +191,11 @@ StepCandidates::StepCandidates(TrainingStep& step, const Registry& registry, Dev
       arena = std::max(arena, candidate.workspace_bytes);
   }
   arena_ = Buffer(device, static_cast<size_t>(arena));
+  // Without updates: by its own gradients a rank would leave the others.
   for (size_t task = 0; task < tasks_.size(); ++task)
     if (step.tasks()[task].problem)
       check_task(step, task, device, queue, options);
-    else if (step.tasks()[task].kind !=
-             TaskKind::update)  // by its own gradients a rank would leave the others
+    else if (step.tasks()[task].kind != TaskKind::update)
       step.run(task, nullptr, nullptr, queue);
 }
 

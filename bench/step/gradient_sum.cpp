@@ -27,10 +27,6 @@ class PlainSum final : public GradientSum {
   void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) override {
     all_reduce(reduction_, fabric, gradients_of(step, layers), scratch_.span_of<float>(), ranks_);
   }
-  std::vector<float> kept(std::span<const size_t> places) const override {
-    return std::vector<float>(places.size());
-  }
-  double roundings() const override { return 0; }
   double busiest_bytes() const override {
     return convscope::busiest_bytes(reduction_, static_cast<double>(values_ * sizeof(float)), ranks_);
   }
@@ -49,10 +45,6 @@ class LibrarySum final : public GradientSum {
   void run(Fabric&, TrainingStep& step, const LayerRange& layers) override {
     all_reduce_(gradients_of(step, layers));
   }
-  std::vector<float> kept(std::span<const size_t> places) const override {
-    return std::vector<float>(places.size());
-  }
-  double roundings() const override { return 0; }
   double busiest_bytes() const override { return 0; }  // it does not say
 
  private:

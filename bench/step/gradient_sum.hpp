@@ -29,12 +29,14 @@ class GradientSum {
   // memory is that of the step's device; on a GPU the sum is enqueued.
   virtual void run(Fabric& fabric, TrainingStep& step, const LayerRange& layers) = 0;
   // What this rank has not passed on at these places of the gradients: the sums that it left are those of the
-  // gradients less what all ranks keep, but for rounding.
-  virtual std::vector<float> kept(std::span<const size_t> places) const = 0;
+  // gradients less what all ranks keep, but for rounding. 0 where nothing is coded.
+  virtual std::vector<float> kept(std::span<const size_t> places) const {
+    return std::vector<float>(places.size());
+  }
   // The squares of what this rank's own codes have not passed on, of all gradients; 0 where nothing is coded.
   virtual double own_kept_squares() const { return 0; }
   // Roundings of a value on its way, besides those of the sum.
-  virtual double roundings() const = 0;
+  virtual double roundings() const { return 0; }
   // Sent by the busiest rank.
   virtual double busiest_bytes() const = 0;
 };

@@ -154,8 +154,10 @@ class StepMeasurement {
       choice[task] = (turn + static_cast<size_t>(shift)) % all;
     }
     const Samples sample = quiet_step(choice, How::as_it_runs);
-    for (size_t task : convolutions(step_))
-      times_.tasks[task].tuned[choice[task]].inside.push_back(sample[task]);
+    for (size_t task : convolutions(step_)) {
+      std::vector<TunedCandidate>& tuned = times_.tasks[task].tuned;
+      if (tuned.size() > 1) tuned[choice[task]].inside.push_back(sample[task]);
+    }
   }
 
   void tune(double seconds) {

@@ -65,8 +65,10 @@ std::vector<LayerOperations> operations_of_network(const Suite& suite, int64_t b
     if (task.kind != TaskKind::update)
       for (const OperationProblem& problem : program.operations_of(task))
         add_with_parts(problem, all[network.layers[task.layer].layer].problems);
-  for (const NetworkLayer& layer : network.layers) add_new(update_of(layer), all[layer.layer].problems);
-  for (const NetworkLayer& layer : network.layers) add_new(code_of(layer.problem), all[layer.layer].problems);
+  for (const NetworkLayer& layer : network.layers) {
+    add_new(update_of(layer), all[layer.layer].problems);
+    add_new(code_of(layer.problem), all[layer.layer].problems);
+  }
   return all;
 }
 

@@ -1,5 +1,6 @@
 // The same algorithms on all ranks of a step: rank 0 chooses for each convolution, and all take that, since
-// times that each rank measured by itself would choose differently.
+// times that each rank measured by itself would choose differently. Convolutions of one problem all take what
+// was chosen for the first of them.
 #pragma once
 
 #include <string>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <new>
@@ -168,15 +169,16 @@ TEST(RankedStep, SumsBehindTheBackwardPassByLayerAndByBucket) {
     }
 }
 
-// Sums of a job in which rank 1 has no memory for those of codes.
-class ShortOfMemory final : public RankSums {
+// Sums of a job whose sums of codes are made otherwise.
+class OtherCodes final : public RankSums {
  public:
-  ShortOfMemory(std::unique_ptr<RankSums> sums, int rank) : sums_(std::move(sums)), rank_(rank) {}
+  using Make = std::function<std::unique_ptr<GradientSum>()>;
+  OtherCodes(std::unique_ptr<RankSums> sums, Make make_codes)
+      : sums_(std::move(sums)), make_codes_(std::move(make_codes)) {}
   Fabric& fabric() override { return sums_->fabric(); }
   Queue& queue() override { return sums_->queue(); }
   std::unique_ptr<GradientSum> make(const StepCase& of, const TrainingStep& step) override {
-    if (rank_ == 1 && of.compression != Compression::none) throw std::bad_alloc();
-    return sums_->make(of, step);
+    return of.compression == Compression::none ? sums_->make(of, step) : make_codes_();
   }
   void begin_after(Queue& compute, std::function<void()> sum) override {
     sums_->begin_after(compute, std::move(sum));
@@ -188,7 +190,7 @@ class ShortOfMemory final : public RankSums {
 
  private:
   std::unique_ptr<RankSums> sums_;
-  int rank_;
+  Make make_codes_;
 };
 
 TEST(RankedStep, RefusesASumThatARankHasNoMemoryForAndMeasuresTheOthers) {
@@ -197,12 +199,30 @@ TEST(RankedStep, RefusesASumThatARankHasNoMemoryForAndMeasuresTheOthers) {
     TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
     std::vector<StepRow> rows{row_of(Reduction::striped, 2), row_of(Reduction::ring, 2)};
     rows[0].of.compression = Compression::one_bit;
-    ShortOfMemory sums(sums_on_cpus(fabric, device, 1), fabric.rank());
+    OtherCodes sums(sums_on_cpus(fabric, device, 1), [&] {
+      if (fabric.rank() == 1) throw std::bad_alloc();
+      return gradient_sum_by({});
+    });
     measure_ranked_step(step, testing::step_registry(), device, fabric, sums, short_options(), rows);
     EXPECT_EQ(rows[0].outcome, RowOutcome::refused);
     EXPECT_EQ(rows[0].reason, "out_of_memory");
     EXPECT_EQ(rows[1].outcome, RowOutcome::good) << rows[1].note;
     EXPECT_GT(rows[1].schedule.step_seconds, 0);
+  });
+}
+
+TEST(RankedStep, ARowWhoseCodesLeaveNoNumbersIsWrong) {
+  run_ranks(2, [&](Fabric& fabric) {
+    CpuDevice device;
+    TrainingStep step(network_of(testing::small_suite(), 2), device, 1, 2 * fabric.rank());
+    std::vector<StepRow> rows{row_of(Reduction::striped, 2)};
+    rows[0].of.compression = Compression::one_bit;
+    OtherCodes sums(sums_on_cpus(fabric, device, 1), [] {
+      return gradient_sum_by([](std::span<float> values) { std::ranges::fill(values, NAN); });
+    });
+    measure_ranked_step(step, testing::step_registry(), device, fabric, sums, short_options(), rows);
+    EXPECT_TRUE(*rows[0].identical_bits);
+    EXPECT_EQ(rows[0].reason, "wrong_sums");
   });
 }
 

@@ -191,7 +191,8 @@ void print_sums(std::ostream& out, std::span<const TaskRow> rows) {
                "core, twice each.\n",
                disturbed);
   else if (step.disturbed > 0)
-    fmt::print(out, "The device's clock was below its usual one in {}, twice each.\n", disturbed);
+    fmt::print(out, "The device's clock was low, or other programs used it, before {}, twice each.\n",
+               disturbed);
   if (has_virtual_time(step.of.device)) out << kVirtualTime;
 }
 

@@ -152,7 +152,6 @@ class Tensors {
     OperationGroup group;
     group.operation = operation;
     group.label = to_text(operation);
-    group.has_bias = operation.kind == OperationKind::bias;
     group.has_relu = operation.kind == OperationKind::relu;
     group.addend = addend;
     group.input = group.output = layer.output();

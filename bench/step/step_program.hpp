@@ -50,7 +50,7 @@ struct StepTask {
 // Neighbours among the operations that are one pass.
 struct OperationGroup {
   LayerOperation operation;  // the first of them
-  bool has_bias = false, has_relu = false;
+  bool has_relu = false;
   size_t input = 0, output = 0;  // tensors; the same where it is in place
   size_t addend = 0;             // tensor, of an addition; one that is not in place begins with a copy
   std::string label;

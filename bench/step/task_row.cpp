@@ -46,8 +46,8 @@ constexpr ColumnOf<R> kColumns[] = {
     {"workspace_cap_bytes", "bytes", "The workspace cap of a convolution; null is none.",
      [](const R& r) { return cell(r.of.workspace_cap); }},
     {"choose", "",
-     "tuned: the fastest inside the step; best: of given results; model: by the cost model; else "
-     "the algorithms that were asked for.",
+     "tuned: the fastest inside the step; best: of given results; model: by the cost model; a policy: what "
+     "it takes of given results; else the algorithms that were asked for.",
      [](const R& r) { return cell(r.of.choose); }},
     {"position", "", "Of the task in the program, from 1; null of the whole step.",
      [](const R& r) { return r.position > 0 ? cell(r.position) : Cell{}; }},

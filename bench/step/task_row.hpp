@@ -19,7 +19,7 @@ struct StepRun {
   int64_t batch = 1;
   int64_t chains = 1;
   int threads = 1;
-  std::string choose;  // "tuned", "best", "model" or algorithms
+  std::string choose;  // "tuned", "best", "model", a policy or algorithms
   std::optional<int64_t> workspace_cap;
   DeviceInfo device;
   Ceilings ceilings;

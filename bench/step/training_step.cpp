@@ -146,9 +146,10 @@ float* TrainingStep::operand(const StepTask& task, Slot slot) const {
                            : scratch_.as<float>();
   const OperationGroup* const group = task.kind == TaskKind::update ? nullptr : &layer.groups[task.group];
   const bool is_addition = group != nullptr && group->operation.kind == OperationKind::add;
-  const size_t first = group == nullptr  ? layer.first_parameter
-                       : group->has_bias ? layer.first_bias
-                                         : layer.first_scale;
+  const bool is_bias = group != nullptr && group->operation.kind == OperationKind::bias;
+  const size_t first = group == nullptr ? layer.first_parameter
+                       : is_bias        ? layer.first_bias
+                                        : layer.first_scale;
   switch (slot) {
     case Slot::parameter:
       return of_layer(parameters_, first);

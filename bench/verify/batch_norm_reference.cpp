@@ -8,14 +8,6 @@
 namespace convscope {
 namespace {
 
-template <typename T>
-std::vector<T>& tensor(BySlot<T>& data, Slot slot) {
-  return data[static_cast<size_t>(slot)];
-}
-const std::vector<float>& tensor(const BySlot<float>& data, Slot slot) {
-  return data[static_cast<size_t>(slot)];
-}
-
 // Of a channel, and what batch normalisation makes of one value of it.
 struct Normalised {
   double mean, reciprocal, scale, shift;
@@ -47,7 +39,7 @@ Normalised normalised(const Activations& shape, int64_t channel, const std::vect
 void fill_batch_norm(const OperationProblem& problem, uint64_t seed, BySlot<float>& data) {
   constexpr double grid = 512;
   const Activations& shape = problem.in;
-  std::vector<float>&x = tensor(data, Slot::x), &parameters = tensor(data, Slot::parameter);
+  std::vector<float>&x = data[Slot::x], &parameters = data[Slot::parameter];
 #pragma omp parallel for schedule(static)
   for (int64_t channel = 0; channel < shape.c; ++channel) {
     const auto drawn = [&](uint64_t i) {
@@ -68,16 +60,16 @@ void fill_batch_norm(const OperationProblem& problem, uint64_t seed, BySlot<floa
 void batch_norm_reference(const OperationProblem& problem, const BySlot<float>& data,
                           BySlot<double>& expected) {
   const Activations& shape = problem.in;
-  const std::vector<float>&x = tensor(data, Slot::x), &dy = tensor(data, Slot::dy);
+  const std::vector<float>&x = data[Slot::x], &dy = data[Slot::dy];
   const bool has_relu = problem.sort == OperationSort::batch_norm_relu;
-  std::vector<double>& result = tensor(expected, problem.backward ? Slot::dx : Slot::y);
-  std::vector<double>& gradients = tensor(expected, Slot::parameter_gradient);
+  std::vector<double>& result = expected[problem.backward ? Slot::dx : Slot::y];
+  std::vector<double>& gradients = expected[Slot::parameter_gradient];
   result.resize(x.size());
   if (problem.backward) gradients.resize(2 * static_cast<size_t>(shape.c));
   const auto count = static_cast<double>(shape.n * shape.pixels());
 #pragma omp parallel for schedule(static)
   for (int64_t channel = 0; channel < shape.c; ++channel) {
-    const Normalised of = normalised(shape, channel, x, tensor(data, Slot::parameter));
+    const Normalised of = normalised(shape, channel, x, data[Slot::parameter]);
     if (!problem.backward) {
       for_channel(shape, channel,
                   [&](size_t i) { result[i] = has_relu ? std::max(of(x[i]), 0.0) : of(x[i]); });

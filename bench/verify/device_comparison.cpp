@@ -31,12 +31,10 @@ DeviceComparison::DeviceComparison(const ConvProblem& problem, DataKind kind, co
                                    const ReadTensors& read, Device& device)
     : storage_(storage_type(problem.math)),
       device_(device),
-      written_elements_(problem.elements(written_role(problem.pass))),
       first_result_(device, static_cast<size_t>(problem.bytes(written_role(problem.pass)))),
       partial_(device, kMaxBlocks * sizeof(Findings)) {
   for (Role role : read_roles(problem.pass)) {
     const auto at = static_cast<size_t>(role);
-    elements_[at] = problem.elements(role);
     originals_[at] = uploaded(device, read.values[at], storage_);
   }
   // Whole-number data is only for algorithms that must come out exactly.
@@ -46,42 +44,34 @@ DeviceComparison::DeviceComparison(const ConvProblem& problem, DataKind kind, co
 }
 
 void DeviceComparison::copy_original(Role role, void* to, Queue& queue) const {
-  const auto at = static_cast<size_t>(role);
-  const void* from = originals_[at].data();
-  const int64_t count = elements_[at];
-  CONVSCOPE_BUILDS(enqueue_copy).of(device_.info().kind)(to, from, storage_, count, blocks_for(count), queue);
+  const Buffer& from = originals_[static_cast<size_t>(role)];
+  const int64_t count = elements(from);
+  CONVSCOPE_BUILDS(enqueue_copy)
+      .of(device_.info().kind)(to, from.data(), storage_, count, blocks_for(count), queue);
 }
 
 std::optional<int64_t> DeviceComparison::first_change(Role role, const void* now, Queue& queue) {
-  const auto at = static_cast<size_t>(role);
-  const int64_t count = elements_[at];
+  const Buffer& before = originals_[static_cast<size_t>(role)];
+  const int64_t count = elements(before);
   const unsigned blocks = blocks_for(count);
   auto* partial = partial_.as<Findings>();
   CONVSCOPE_BUILDS(enqueue_bit_comparison)
-      .of(device_.info().kind)(now, originals_[at].data(), storage_, count, partial, blocks, queue);
+      .of(device_.info().kind)(now, before.data(), storage_, count, partial, blocks, queue);
   const Findings findings = collect(blocks, count, queue);
   if (findings.first_difference == Findings::kNone) return std::nullopt;
   return findings.first_difference;
 }
 
 Findings DeviceComparison::judge_first(const void* written, const ErrorBounds& bounds, Queue& queue) {
-  ComparisonArgs args;
-  args.written = written;
-  args.copy = first_result_.data();
-  args.bounds = bounds;
-  return judge(args, queue);
+  return judge({.written = written, .copy = first_result_.data(), .bounds = bounds}, queue);
 }
 
 Findings DeviceComparison::judge_repeated(const void* written, const ErrorBounds& bounds, Queue& queue) {
-  ComparisonArgs args;
-  args.written = written;
-  args.earlier = first_result_.data();
-  args.bounds = bounds;
-  return judge(args, queue);
+  return judge({.written = written, .earlier = first_result_.data(), .bounds = bounds}, queue);
 }
 
 std::vector<float> DeviceComparison::first_result() const {
-  std::vector<float> values(static_cast<size_t>(written_elements_));
+  std::vector<float> values(static_cast<size_t>(elements(first_result_)));
   download_values(first_result_, storage_, values);
   return values;
 }
@@ -89,7 +79,7 @@ std::vector<float> DeviceComparison::first_result() const {
 Findings DeviceComparison::judge(ComparisonArgs args, Queue& queue) {
   args.expected = expected_.as<float>();
   args.magnitudes = magnitudes_.as<float>();
-  args.count = written_elements_;
+  args.count = elements(first_result_);
   args.partial = partial_.as<Findings>();
   const unsigned blocks = blocks_for(args.count);
   CONVSCOPE_BUILDS(enqueue_comparison).of(device_.info().kind)(args, storage_, blocks, queue);

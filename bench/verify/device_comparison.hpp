@@ -60,14 +60,16 @@ class DeviceComparison {
   std::vector<float> first_result() const;
 
  private:
+  // Of a tensor.
+  int64_t elements(const Buffer& buffer) const {
+    return static_cast<int64_t>(buffer.bytes()) / bytes_per_element(storage_);
+  }
   Findings judge(ComparisonArgs args, Queue& queue);
   // Waits for the queue and adds up what the blocks found. Throws DeviceError where they looked at fewer.
   Findings collect(unsigned blocks, int64_t count, Queue& queue) const;
 
   DataType storage_;
   Device& device_;
-  std::array<int64_t, 3> elements_{};  // by role
-  int64_t written_elements_;
   std::array<Buffer, 3> originals_;  // by role; the written one is empty
   Buffer expected_, magnitudes_, first_result_, partial_;
 };

@@ -153,8 +153,7 @@ ErrorBounds Expectation::bounds(double error_growth, bool exact) const {
   // Transforms mix the elements of a tile, so their errors do not shrink with an output's own terms.
   bounds.has_one_magnitude = error_growth > 1;
   bounds.one_magnitude = largest_magnitude_ * error_growth;
-  bounds.max = kOutlier * gate_ * typical_;
-  bounds.repeat_tolerance = repeat_tolerance();
+  bounds.max = bounds.repeat_tolerance = repeat_tolerance();
   return bounds;
 }
 
@@ -213,12 +212,16 @@ Comparison Expectation::compare(const float* written, double error_growth, bool 
     max_abs = std::max(max_abs, error);
     worst_excess = std::max(worst_excess, excess(at));
   }
-  size_t worst = 0;
-  while (worst_excess > 0 && excess(worst) < worst_excess) ++worst;
   Comparison result = figures(squares, max_abs);
   if (has_relu(problem_.epilogue)) result.fault = negative_output(written);
   if (result.fault) return result;
 
+  // Farthest over its bound; with all of them below, and the gate exceeded, farthest off.
+  size_t worst = 0;
+  if (worst_excess > 0)
+    while (excess(worst) < worst_excess) ++worst;
+  else if (result.relative_l2 > gate_)
+    while (error_at(worst) < max_abs) ++worst;
   const std::string where = element_name(role, index_of_offset(shape, offset(worst)));
   if (exact && worst_excess > 0)
     result.fault = fmt::format(

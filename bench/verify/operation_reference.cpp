@@ -21,10 +21,6 @@ constexpr double kGate = 2e-5;
 constexpr float kActivation = 30;
 constexpr int64_t kLrnReach = local_response::kReach;
 
-size_t index(Slot slot) {
-  return static_cast<size_t>(slot);
-}
-
 bool has(const OperationProblem& problem, Slot slot) {
   return std::ranges::any_of(problem.slots(), [&](const SlotUse& use) { return use.slot == slot; });
 }
@@ -75,7 +71,7 @@ std::vector<double> lrn(const Activations& shape, const std::vector<float>& x) {
 
 // dx_i = dy_i s_i^-beta - 2 alpha beta x_i sum over the neighbours j of dy_j y_j / s_j.
 std::vector<double> lrn_gradient(const Activations& shape, const BySlot<float>& data) {
-  const std::vector<float>&x = data[index(Slot::x)], &dy = data[index(Slot::dy)];
+  const std::vector<float>&x = data[Slot::x], &dy = data[Slot::dy];
   const std::vector<double> scale =
       for_each(shape.elements(), [&](int64_t i) { return lrn_scale(shape, x, i); });
   return for_each(shape.elements(), [&](int64_t i) {
@@ -127,13 +123,13 @@ std::vector<double> sums_over_channels(const Activations& shape, const std::vect
 
 void add_bias_relu(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
   const Activations& shape = problem.in;
-  const std::vector<float>&y = data[index(Slot::y)], &dy = data[index(Slot::dy)];
+  const std::vector<float>&y = data[Slot::y], &dy = data[Slot::dy];
   const bool has_bias = problem.sort != OperationSort::relu, has_relu = problem.sort != OperationSort::bias;
   if (!problem.backward) {
-    expected[index(Slot::y)] = for_each(shape.elements(), [&](int64_t i) {
+    expected[Slot::y] = for_each(shape.elements(), [&](int64_t i) {
       const auto channel = static_cast<size_t>(i / shape.pixels() % shape.c);
       const double sum =
-          y[static_cast<size_t>(i)] + (has_bias ? double{data[index(Slot::parameter)][channel]} : 0.0);
+          y[static_cast<size_t>(i)] + (has_bias ? double{data[Slot::parameter][channel]} : 0.0);
       return has_relu ? std::max(sum, 0.0) : sum;
     });
     return;
@@ -142,12 +138,12 @@ void add_bias_relu(const OperationProblem& problem, const BySlot<float>& data, B
     const auto at = static_cast<size_t>(i);
     return has_relu && y[at] <= 0 ? 0.0 : double{dy[at]};
   });
-  if (has_relu) expected[index(Slot::dy)] = masked;
-  if (has_bias) expected[index(Slot::parameter_gradient)] = sums_over_channels(shape, masked);
+  if (has_relu) expected[Slot::dy] = masked;
+  if (has_bias) expected[Slot::parameter_gradient] = sums_over_channels(shape, masked);
 }
 
 void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
-  const std::vector<float>&x = data[index(Slot::x)], &dy = data[index(Slot::dy)];
+  const std::vector<float>&x = data[Slot::x], &dy = data[Slot::dy];
   const bool is_mean = problem.sort == OperationSort::mean;
   const auto cells_of_mean = [&](const std::vector<size_t>& cells) {
     const Extent2 window = problem.pool.window;
@@ -159,7 +155,7 @@ void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot
     return *std::ranges::max_element(cells, {}, [&](size_t at) { return x[at]; });
   };
   if (problem.backward) {
-    std::vector<double>& dx = expected[index(Slot::dx)];
+    std::vector<double>& dx = expected[Slot::dx];
     dx.assign(static_cast<size_t>(problem.in.elements()), 0);
     for_each_window(problem, [&](const std::vector<size_t>& cells, size_t to) {
       if (!is_mean)
@@ -169,7 +165,7 @@ void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot
     });
     return;
   }
-  std::vector<double>& y = expected[index(Slot::y)];
+  std::vector<double>& y = expected[Slot::y];
   y.assign(static_cast<size_t>(problem.out().elements()), 0);
   for_each_window(problem, [&](const std::vector<size_t>& cells, size_t to) {
     if (!is_mean)
@@ -180,34 +176,31 @@ void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot
 }
 
 void add_sum(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
-  expected[index(Slot::y)] = for_each(problem.in.elements(), [&](int64_t i) {
-    const double sum =
-        double{data[index(Slot::y)][static_cast<size_t>(i)]} + data[index(Slot::x)][static_cast<size_t>(i)];
+  expected[Slot::y] = for_each(problem.in.elements(), [&](int64_t i) {
+    const double sum = double{data[Slot::y][static_cast<size_t>(i)]} + data[Slot::x][static_cast<size_t>(i)];
     return problem.sort == OperationSort::add_relu ? std::max(sum, 0.0) : sum;
   });
 }
 
 void add_update(const BySlot<float>& data, BySlot<double>& expected) {
   const UpdateRule rule;
-  const std::vector<float>&weight = data[index(Slot::parameter)],
-        &gradient = data[index(Slot::parameter_gradient)], &velocity = data[index(Slot::velocity)];
+  const std::vector<float>&weight = data[Slot::parameter], &gradient = data[Slot::parameter_gradient],
+        &velocity = data[Slot::velocity];
   const auto count = static_cast<int64_t>(weight.size());
-  expected[index(Slot::velocity)] = for_each(count, [&](int64_t i) {
+  expected[Slot::velocity] = for_each(count, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
     return double{rule.momentum} * velocity[at] + gradient[at] + double{rule.decay} * weight[at];
   });
-  expected[index(Slot::parameter)] = for_each(count, [&](int64_t i) {
+  expected[Slot::parameter] = for_each(count, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    return weight[at] - double{rule.rate} * expected[index(Slot::velocity)][at];
+    return weight[at] - double{rule.rate} * expected[Slot::velocity][at];
   });
 }
 
 // Of each column v = gradient + error: the means of its values above and below zero, and what they miss.
 void add_one_bit(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
-  const std::vector<float>&gradient = data[index(Slot::parameter_gradient)],
-        &error = data[index(Slot::error)];
-  std::vector<double>&decoded = expected[index(Slot::parameter_gradient)],
-  &lost = expected[index(Slot::error)];
+  const std::vector<float>&gradient = data[Slot::parameter_gradient], &error = data[Slot::error];
+  std::vector<double>&decoded = expected[Slot::parameter_gradient], &lost = expected[Slot::error];
   decoded.resize(gradient.size());
   lost.resize(gradient.size());
   const int64_t values = problem.in.elements() / problem.in.n;
@@ -265,9 +258,9 @@ OperationCheck compare(Slot slot, const std::vector<float>& found, const std::ve
 BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
   BySlot<float> data;
   const auto fill = [&](Slot slot, float reach) {
-    std::vector<float>& values = data[index(slot)];
+    std::vector<float>& values = data[slot];
     values.resize(static_cast<size_t>(problem.elements(slot)));
-    const uint64_t stream = random_bits(seed, index(slot));
+    const uint64_t stream = random_bits(seed, static_cast<uint64_t>(slot));
     const auto count = static_cast<int64_t>(values.size());
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; ++i)
@@ -276,7 +269,7 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
   for (const SlotUse& use : problem.slots()) fill(use.slot, 1);
   if (problem.sort == OperationSort::lrn || problem.is_pool()) {
     fill(Slot::x, kActivation);
-    if (problem.sort == OperationSort::pool) fill_distinct(problem.in, seed, data[index(Slot::x)]);
+    if (problem.sort == OperationSort::pool) fill_distinct(problem.in, seed, data[Slot::x]);
     fill(Slot::y, 1);
   }
   if (problem.is_batch_norm()) {
@@ -284,9 +277,9 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
     fill_batch_norm(problem, seed, data);
   }
   // What forward leaves.
-  std::vector<float>& y = data[index(Slot::y)];
+  std::vector<float>& y = data[Slot::y];
   if (problem.backward && problem.sort == OperationSort::lrn) {
-    const std::vector<double> values = lrn(problem.in, data[index(Slot::x)]);
+    const std::vector<double> values = lrn(problem.in, data[Slot::x]);
     y.assign(values.begin(), values.end());
   }
   if (problem.backward && (problem.sort == OperationSort::relu || problem.sort == OperationSort::bias_relu))
@@ -294,8 +287,7 @@ BySlot<float> operation_data(const OperationProblem& problem, uint64_t seed) {
       for (size_t i = begin; i < end; ++i) y[i] = std::max(y[i], 0.0F);
     });
   for (const SlotUse& use : problem.slots())
-    if (use.use == Use::written)
-      std::ranges::fill(data[index(use.slot)], std::numeric_limits<float>::quiet_NaN());
+    if (use.use == Use::written) std::ranges::fill(data[use.slot], std::numeric_limits<float>::quiet_NaN());
   return data;
 }
 
@@ -309,9 +301,9 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
       break;
     case OperationSort::lrn:
       if (problem.backward)
-        expected[index(Slot::dx)] = lrn_gradient(problem.in, data);
+        expected[Slot::dx] = lrn_gradient(problem.in, data);
       else
-        expected[index(Slot::y)] = lrn(problem.in, data[index(Slot::x)]);
+        expected[Slot::y] = lrn(problem.in, data[Slot::x]);
       break;
     case OperationSort::pool:
     case OperationSort::mean:
@@ -326,7 +318,7 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
       add_sum(problem, data, expected);
       break;
     case OperationSort::copy:
-      expected[index(Slot::y)].assign(data[index(Slot::x)].begin(), data[index(Slot::x)].end());
+      expected[Slot::y].assign(data[Slot::x].begin(), data[Slot::x].end());
       break;
     case OperationSort::update:
       add_update(data, expected);
@@ -340,25 +332,23 @@ BySlot<double> operation_reference(const OperationProblem& problem, const BySlot
 
 OperationBuffers::OperationBuffers(const BySlot<float>& data, Device& device) {
   for (Slot slot : kSlots)
-    if (!data[index(slot)].empty())
-      buffers_[index(slot)] = Buffer(device, data[index(slot)].size() * sizeof(float));
+    if (!data[slot].empty()) buffers_[slot] = Buffer(device, data[slot].size() * sizeof(float));
   fill(data);
 }
 
 void OperationBuffers::fill(const BySlot<float>& data) {
   for (Slot slot : kSlots)
-    if (!data[index(slot)].empty())
-      buffers_[index(slot)].upload(data[index(slot)].data(), data[index(slot)].size() * sizeof(float));
+    if (!data[slot].empty()) buffers_[slot].upload(data[slot].data(), data[slot].size() * sizeof(float));
 }
 
 OperationTensors OperationBuffers::tensors() const {
   OperationTensors tensors;
-  for (Slot slot : kSlots) tensors[slot] = static_cast<float*>(buffers_[index(slot)].data());
+  for (Slot slot : kSlots) tensors[slot] = static_cast<float*>(buffers_[slot].data());
   return tensors;
 }
 
 const std::vector<float>& OperationBuffers::values(Slot slot) {
-  const Buffer& buffer = buffers_[index(slot)];
+  const Buffer& buffer = buffers_[slot];
   values_.resize(buffer.bytes() / sizeof(float));
   buffer.download(values_.data(), buffer.bytes());
   return values_;
@@ -368,7 +358,7 @@ OperationCheck check_operation(const OperationProblem& problem, OperationPlan& p
                                OperationBuffers& buffers, const Buffer& kept, const BySlot<float>& data,
                                const BySlot<double>& expected, Queue& queue) {
   OperationCheck worst;
-  const auto is_read = [&](Slot slot) { return expected[index(slot)].empty() && has(problem, slot); };
+  const auto is_read = [&](Slot slot) { return expected[slot].empty() && has(problem, slot); };
   BySlot<float> prepared;  // what is read, where preparing may have written it
   for (int run = 0; run < 2; ++run) {
     buffers.fill(data);
@@ -376,7 +366,7 @@ OperationCheck check_operation(const OperationProblem& problem, OperationPlan& p
     queue.synchronize();
     if (problem.backward)
       for (Slot slot : kSlots)
-        if (is_read(slot)) prepared[index(slot)] = buffers.values(slot);
+        if (is_read(slot)) prepared[slot] = buffers.values(slot);
     plan.run(buffers.tensors(), kept.data(), queue);
     queue.synchronize();
     if (kept.bytes() > 0 && !kept.guards_intact()) return {0, "writes outside what it keeps"};
@@ -385,10 +375,10 @@ OperationCheck check_operation(const OperationProblem& problem, OperationPlan& p
       if (buffer.bytes() == 0) continue;
       if (!buffer.guards_intact()) return {0, fmt::format("writes outside {}", name(slot))};
       const BySlot<float>& before = problem.backward ? prepared : data;
-      if (is_read(slot) && !have_same_bits(buffers.values(slot), before[index(slot)]))
+      if (is_read(slot) && !have_same_bits(buffers.values(slot), before[slot]))
         return {0, fmt::format("writes into {}, which it may only read", name(slot))};
-      if (expected[index(slot)].empty()) continue;
-      const OperationCheck check = compare(slot, buffers.values(slot), expected[index(slot)]);
+      if (expected[slot].empty()) continue;
+      const OperationCheck check = compare(slot, buffers.values(slot), expected[slot]);
       if (check.fault) return check;
       worst.relative_l2 = std::max(worst.relative_l2, check.relative_l2);
     }

@@ -12,8 +12,16 @@
 
 namespace convscope {
 
+// One for each slot.
 template <typename T>
-using BySlot = std::array<std::vector<T>, kSlots.size()>;
+struct EachSlot : std::array<T, kSlots.size()> {
+  using std::array<T, kSlots.size()>::operator[];
+  const T& operator[](Slot slot) const { return (*this)[static_cast<size_t>(slot)]; }
+  T& operator[](Slot slot) { return (*this)[static_cast<size_t>(slot)]; }
+};
+
+template <typename T>
+using BySlot = EachSlot<std::vector<T>>;
 
 // Reproducible values of every tensor that the problem or its forward has; of one that is written what it
 // must not keep, NaN. Backward's x and y are a forward's. No window of a pool has two maxima.
@@ -28,12 +36,12 @@ class OperationBuffers {
   OperationBuffers(const BySlot<float>& data, Device& device);
   void fill(const BySlot<float>& data);
   OperationTensors tensors() const;
-  const Buffer& operator[](Slot slot) const { return buffers_[static_cast<size_t>(slot)]; }
+  const Buffer& operator[](Slot slot) const { return buffers_[slot]; }
   // What a tensor holds, until this is called again.
   const std::vector<float>& values(Slot slot);
 
  private:
-  std::array<Buffer, kSlots.size()> buffers_;
+  EachSlot<Buffer> buffers_;
   std::vector<float> values_;  // kept: to map large memory anew takes longer than to compare what is in it
 };
 

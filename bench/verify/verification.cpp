@@ -33,7 +33,7 @@ struct Verification::Impl {
     return kind == DataKind::integers ? *integers : kind == DataKind::uniform ? uniform : positive.value();
   }
   Accuracy unchecked() const;
-  void record(DataKind kind, bool promises_exact, const Comparison& comparison, Accuracy& accuracy) const;
+  void record(DataKind kind, const Comparison& comparison, Accuracy& accuracy) const;
   std::optional<std::string> check_kind(DataKind kind, const Algorithm& algorithm, Plan& plan,
                                         Buffer& workspace, Device& device, Queue& queue, bool twice,
                                         Verdict& verdict);
@@ -69,9 +69,8 @@ Accuracy Verification::Impl::unchecked() const {
   return accuracy;
 }
 
-void Verification::Impl::record(DataKind kind, bool promises_exact, const Comparison& comparison,
-                                Accuracy& accuracy) const {
-  if (kind == DataKind::integers && promises_exact) accuracy.integers_exact = !comparison.fault;
+void Verification::Impl::record(DataKind kind, const Comparison& comparison, Accuracy& accuracy) const {
+  if (kind == DataKind::integers) accuracy.integers_exact = !comparison.fault;
   if (kind != DataKind::uniform) return;
   accuracy.relative_l2 = comparison.relative_l2;
   accuracy.max_abs = comparison.max_abs;
@@ -98,8 +97,7 @@ std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const A
                                                           Plan& plan, Buffer& workspace, Device& device,
                                                           Queue& queue, bool twice, Verdict& verdict) {
   const double error_growth = algorithm.error_growth(problem);
-  const bool promises_exact = algorithm.info().exact_on_integers;
-  const bool exact = promises_exact && kind == DataKind::integers;
+  const bool exact = kind == DataKind::integers;  // which are for algorithms that promise it
   const Expectation& expected = data(kind).expected;
   Trial trial(problem, data(kind).read, plan, workspace, device, queue,
               {comparison_on(device, kind), expected.bounds(error_growth, exact)});
@@ -109,7 +107,7 @@ std::optional<std::string> Verification::Impl::check_kind(DataKind kind, const A
   const auto passed = trial.findings() ? expected.passed(*trial.findings()) : std::nullopt;
   const Comparison comparison =
       passed ? *passed : expected.compare(trial.result().data(), error_growth, exact);
-  record(kind, promises_exact, comparison, verdict.accuracy);
+  record(kind, comparison, verdict.accuracy);
   if (comparison.fault) return comparison.fault;
   if (!twice) return std::nullopt;
   const auto fault = check_second_run(trial, error_growth);

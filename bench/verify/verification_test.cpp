@@ -225,6 +225,18 @@ TEST(Verification, CatchesErrorsAboveTheGate) {
   EXPECT_NEAR(verdict.accuracy.relative_l2.value(), 1e-4, 1e-6);
 }
 
+// The last element is the farthest off, and still within its bound.
+TEST(Verification, NamesTheElementThatIsFarthestOffAboveTheGate) {
+  Fixture fixture;
+  const ConvProblem problem = parse_problem("n=1 c=512 hw=9x9 k=4 rs=3x3 pad=1x1");
+  TamperedPlan plan = fixture.plan(problem, [](const Tampering& t) {
+    for (int64_t i = 0; i < t.elements; ++i) t.written[i] += i + 1 < t.elements ? 1e-3f : 2e-3f;
+  });
+  const Verdict verdict =
+      Verification(problem, {}).check(testing::Described({}, 10), plan, fixture.device, *fixture.queue);
+  EXPECT_THAT(verdict.note, HasSubstr("the gate for fp32 is 2e-05 (worst at output[n=0 k=3 p=8 q=8]"));
+}
+
 // The planted element is rarely in the sample of 64.
 TEST(Verification, CatchesOneWrongElementAnywhereInASampledProblem) {
   Fixture fixture;

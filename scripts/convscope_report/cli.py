@@ -90,7 +90,7 @@ def run_verb(argv: list) -> int:
     options, behind = parser.parse_known_args(argv)
     # Where results may be left out, argparse takes those behind a flag for arguments that it does not know.
     named = getattr(options, "results", None)
-    if behind and (named is None or any(word.startswith("-") for word in behind)):
+    if behind and (not isinstance(named, list) or any(word.startswith("-") for word in behind)):
         parser.error(f"unrecognized arguments: {' '.join(behind)}")
     if behind:
         named += behind

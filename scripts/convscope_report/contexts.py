@@ -3,24 +3,8 @@
 import pandas as pd
 
 from convscope_report import ReportError
-from convscope_report.results import PASSES, dictionaries
+from convscope_report.results import CIRCUMSTANCES, PASSES, dictionaries
 from convscope_report.table import Cell, bytes_text, counted
-
-CIRCUMSTANCES = (
-    "network",
-    "batch",
-    "math",
-    "layout",
-    "epilogue",
-    "device",
-    "device_index",
-    "device_name",
-    "machine_class",
-    "threads",
-    "cache",
-    "workspace_cap_bytes",
-)
-
 
 # Standings of ranked records whose time is to be marked, and the letter that marks it.
 SUSPECT = {"throttled": "t", "disturbed": "d"}

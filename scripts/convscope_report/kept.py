@@ -108,7 +108,7 @@ def libraries_of(records) -> list:
 
 
 def headline(loaded) -> dict:
-    """Return library_ms to throttled; sums are empty where a run has several sets of circumstances.
+    """Return library_ms to behind; sums are empty where a run has several sets of circumstances.
 
     The fastest record of either side is the one that ranks first; where that one is suspect, its time too
     long, the layer and pass is left out.
@@ -176,12 +176,7 @@ def keep(source: Path, machine: str, name: str, folder: Path = FOLDER) -> Path:
     """
     refuse_bad_name(machine, "machine")
     refuse_bad_name(name, "run")
-    file = run_files.locate(source)
-    document = run_files.read_json(file)
-    if not document["environment"].get("complete"):
-        raise ReportError(
-            f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
-        )
+    file, document = run_files.finished(source)
     refuse_another_machine(document, source, folder / machine)
     target = folder / machine / f"{name}{SUFFIX}"
     started, _ = facts_of(document["environment"], file)

@@ -32,7 +32,7 @@ def output_of(path: str | None, *arguments) -> str:
     program = find(path)
     try:
         answer = subprocess.run(
-            [str(program), *map(str, arguments)], capture_output=True, text=True, check=False
+            [str(program), *map(str, arguments)], capture_output=True, encoding="utf-8", check=False
         )
     except OSError as fault:
         raise ReportError(f"{program}: cannot be run: {fault.strerror}; name the built program") from fault

@@ -33,16 +33,13 @@ RANKING = (
 # Of the columns that are read here, those that came last: a program that prints them prints all.
 NEWEST = ("protocol", "suspect_ceiling")
 
-# What two records share when they are measurements of the same candidate, and so repeats of each other.
-CANDIDATE = [
+# What all records of a table have in common, by column.
+CIRCUMSTANCES = (
     "network",
-    "layer",
-    "pass",
+    "batch",
     "math",
     "layout",
     "epilogue",
-    "batch",
-    "problem",
     "device",
     "device_index",
     "device_name",
@@ -50,10 +47,24 @@ CANDIDATE = [
     "threads",
     "cache",
     "workspace_cap_bytes",
-    "algorithm",
-]
+)
+# What two records share when they are measurements of the same candidate, and so repeats of each other.
+CANDIDATE = [*CIRCUMSTANCES, "layer", "pass", "problem", "algorithm"]
 # Of these, what results.csv of earlier programs lacks.
 LATER = ("epilogue", "device_index", "machine_class")
+# Columns whose text may read as a number: layers called 1, 2, 3, a version 9.10.
+TEXTS = (
+    "network",
+    "layer",
+    "device_name",
+    "machine_class",
+    "machine_unit",
+    "version",
+    "implementation",
+    "note",
+)
+# Of these, those of which an empty field is a name, too.
+NAMES = ("network", "layer", "device_name")
 
 
 @dataclass(frozen=True)
@@ -234,13 +245,17 @@ def frame_of(source, file: Path) -> pd.DataFrame:
         # None, whole numbers stay whole.
         # Of round_trip: the others read 1e9999999999 beyond a table of theirs, which ends the process.
         rows = pd.read_csv(
-            source, keep_default_na=False, na_values=[""], low_memory=False, float_precision="round_trip"
+            source,
+            dtype=dict.fromkeys(TEXTS, str),
+            keep_default_na=False,
+            na_values=[""],
+            low_memory=False,
+            float_precision="round_trip",
         )
     except (ValueError, OSError, csv.Error) as fault:
         raise ReportError(f"{file}: cannot be read as CSV: {fault}; copy the whole folder again") from fault
     known = rows.astype(object).where(rows.notna(), None)
-    # An empty one of these is a name, too.
-    for column in known.columns.intersection(["network", "layer", "device_name"]):
+    for column in known.columns.intersection(NAMES):
         known[column] = known[column].map(lambda name: "" if name is None else name)
     return known
 

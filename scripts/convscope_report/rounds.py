@@ -111,7 +111,7 @@ class Rounds:
 def run_program(command: list) -> subprocess.CompletedProcess:
     """Run it to its end, keeping what it says; raises ReportError where it is no program."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     except OSError as fault:
         raise ReportError(f"{command[0]}: cannot be run: {fault.strerror}") from fault
 
@@ -131,15 +131,6 @@ def with_sampling(arguments: list) -> list:
     """Return the arguments, with SAMPLING where they say nothing else."""
     given = {word.partition("=")[0] for word in arguments}
     return [*arguments, *(word for flag in SAMPLING if flag not in given for word in (flag, SAMPLING[flag]))]
-
-
-def looks() -> set:
-    """Return the numbers of the rounds after which verdicts are looked at."""
-    found, number = [], FIRST_LOOK
-    while number < 10000:
-        found.append(number)
-        number += max(number // 2, 1)
-    return set(found)
 
 
 def bouts_of(first: tuple, wanted: set | None) -> list:
@@ -167,13 +158,14 @@ def settle(rounds: Rounds, matters: float, seconds: float, load, say) -> tuple:
     Results; `say` is called with a sentence after each look.
     """
     end = time.monotonic() + seconds
-    pairs, bouts = [], [Bout()]
+    pairs, bouts, look = [], [Bout()], FIRST_LOOK
     for number in itertools.count(1):
         say(f"round {number}" + (f", layers and passes to decide: {len(bouts)}" if number > 1 else ""))
         rounds.measure(number, bouts)
         pairs.append(tuple(load(rounds.folders(number, side)) for side in SIDES))
         is_over = time.monotonic() > end and number > 1
-        if number in looks() or is_over:
+        if number == look or is_over:
+            look += look // 2
             judged = compare.compare_pairs(pairs, matters)
             left = undecided(judged[0])
             open_records = sum(made.verdict == "UNDECIDED" for made in judged[0])
@@ -183,4 +175,3 @@ def settle(rounds: Rounds, matters: float, seconds: float, load, say) -> tuple:
             bouts = bouts_of(pairs[0], left)
         elif number == 1:
             bouts = bouts_of(pairs[0], None)
-    raise AssertionError("unreachable")

@@ -129,6 +129,17 @@ def read_json(file: Path) -> dict:
     return document
 
 
+def finished(source: Path) -> tuple[Path, dict]:
+    """Return the results.json of a run and its document; raise ReportError where the run is unfinished."""
+    file = locate(source)
+    document = read_json(file)
+    if not document["environment"].get("complete"):
+        raise ReportError(
+            f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
+        )
+    return file, document
+
+
 def check_environment(environment: dict, file: Path) -> None:
     """Raise ReportError where a part of the environment that the package reads is of another kind."""
     resolution = environment.get("resolution", [])

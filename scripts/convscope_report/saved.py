@@ -34,11 +34,7 @@ def free_file(name: str) -> Path:
 def save(source: Path, name: str, program: Path | None = None) -> Path:
     """Save a finished run under a name, and its program where one is given; return the run's file."""
     target = free_file(name)
-    file = run_files.locate(source)
-    if not run_files.read_json(file)["environment"].get("complete"):
-        raise ReportError(
-            f"{source}: the run is unfinished; `convscope run --resume {source}` goes on with it"
-        )
+    file, _ = run_files.finished(source)
     partial = target.with_suffix(".partial")
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)

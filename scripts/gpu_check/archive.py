@@ -6,6 +6,7 @@ A stage that is over is compressed once: xz streams add up.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import tarfile
 from collections.abc import Iterable
@@ -16,16 +17,12 @@ from gpu_check.state import STATE_FILE, State, write_atomically
 try:
     import lzma
 
-    def _compress(data: bytes) -> bytes:
-        return lzma.compress(data, preset=3)
-
+    _compress = functools.partial(lzma.compress, preset=3)
     SUFFIX = ".tar.xz"
 except ImportError:  # a Python built without it; tar and Python read both kinds
     import gzip
 
-    def _compress(data: bytes) -> bytes:
-        return gzip.compress(data)
-
+    _compress = gzip.compress
     SUFFIX = ".tar.gz"
 
 LIMIT_BYTES = 16_000_000

@@ -150,5 +150,5 @@ def run_bounded(
         child.stdout.close()
         if log is not None:
             with contextlib.suppress(OSError):
-                log.write_text(kept.text())
+                log.write_bytes(kept.text().encode())
     return Ending(how, child.returncode, time.monotonic() - begin, kept.text())

@@ -179,13 +179,15 @@ def chosen(stages: list[Stage], patterns: str) -> list[Stage]:
 
 
 def leave_out(stages: list[Stage], state: State, gpus: int) -> None:
-    """Mark what a check without cuDNN, or on so many GPUs, has nothing to do for."""
+    """Mark what a check without cuDNN, or on so many GPUs, has nothing to do for; what passed stays so."""
     for stage in stages:
+        progress = state.of(stage.name)
+        if progress.status == "passed":
+            continue
         if stage.gpus > gpus:
-            state.of(stage.name).status = "left out"
-            state.of(stage.name).note = f"needs {stage.gpus} GPUs"
+            progress.status, progress.note = "left out", f"needs {stage.gpus} GPUs"
         if state.without_cudnn and (stage.cudnn or stage.name == "cudnn_backend_test"):
-            state.of(stage.name).status, state.of(stage.name).note = "left out", "needs cuDNN"
+            progress.status, progress.note = "left out", "needs cuDNN"
 
 
 def open_check(options: argparse.Namespace) -> tuple[Path, State]:
@@ -253,7 +255,7 @@ class Check:
             print(said[:118], flush=True)
             log = self.desk.folder / "logs" / "info.log"
             if not state.commit and log.is_file():
-                _, _, rest = log.read_text().partition('"commit": "')
+                _, _, rest = log.read_text(errors="replace").partition('"commit": "')
                 state.commit = rest.partition('"')[0][:40]
             self.keep()
 
@@ -331,6 +333,8 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
 def main(arguments: list[str], home: Path) -> int:
     """Run gpu-check, which lies in the folder `home`; returns the exit code."""
     options = parse(arguments)
+    if sys.stdout:  # what programs print is more than some locales have
+        sys.stdout.reconfigure(errors="replace")
     interrupted = Interrupts()
     try:
         return carry_out(options, home, interrupted)

@@ -47,6 +47,14 @@ def test_a_config_may_be_named_as_run_takes_it(bench):
     assert lines[2] == "convscope run configs/alexnet.json --out=vgg_16"
 
 
+@pytest.mark.parametrize("flag", ["--record", "--step --trace", "--step --rows", "--step --choose"])
+@pytest.mark.parametrize("behind", [" ", "="])
+def test_a_file_that_a_flag_names_is_no_config(bench, flag, behind):
+    _, lines = bench(*f"{flag}{behind}some.json --out here".split())
+    verb = "step" if "--step" in flag else "run"
+    assert lines[2] == f"convscope {verb} configs/alexnet.json {flag.split()[-1]}=some.json --out=here"
+
+
 @pytest.mark.parametrize(
     ("flags", "code", "reported"),
     [((), 1, True), ((), 2, False), ((), 130, False), (("--dry-run",), 0, False), (("--help",), 0, False)],

@@ -90,8 +90,9 @@ def test_an_interrupted_calibration_leaves_what_was_kept(convscope, cache):
     assert runs_in(kept) == ["1"]
 
 
-def test_a_device_without_times_is_refused(run_convscope, cache):
-    done = run_convscope("calibrate", "--device", "emulator")
+@pytest.mark.parametrize("devices", ["emulator", "cpu,emulator"])
+def test_a_device_without_times_is_refused_before_anything_is_measured(run_convscope, cache, devices):
+    done = run_convscope("calibrate", "--device", devices)
     assert done.returncode == 2
     assert "--device: found emulator; allowed are devices that have times" in done.stderr
     assert not cache.exists()

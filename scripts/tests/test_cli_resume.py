@@ -41,6 +41,9 @@ def test_a_lost_device_ends_the_run_with_its_records_and_the_way_on(faulty: Path
     resumed = run(faulty, "verify", "--resume", out)
     assert resumed.returncode == 0, resumed.stderr
     assert [row["outcome"] for row in records(out)] == 6 * ["verified_only"]
+    by_the_other_verb = run(faulty, "run", "--resume", out)
+    assert by_the_other_verb.returncode == 0, by_the_other_verb.stderr
+    assert "no correct measured record" not in by_the_other_verb.stdout, "nothing was to be measured"
 
 
 def test_without_isolation_a_lost_device_ends_the_run_in_the_same_way(faulty: Path, tmp_path: Path) -> None:

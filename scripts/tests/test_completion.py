@@ -1,5 +1,6 @@
 """`convscope completion`: what a shell offers once it has read the script."""
 
+import os
 import shutil
 import subprocess
 
@@ -47,6 +48,15 @@ def test_verbs_flags_and_names_are_offered(offered):
     assert offered("list", "c") == {"columns", "configs"}
     assert "yolov8n" in offered("list", "layers", "y")
     assert "winograd" in offered("list", "algorithms", "wino")
+
+
+def test_a_config_whose_name_is_no_plain_word_does_no_harm(convscope, tmp_path):
+    (tmp_path / "configs").mkdir()
+    for name in ("net (1)", "$(false)", "plain"):
+        (tmp_path / "configs" / f"{name}.json").touch()
+    script = bash(f'"{convscope}" completion bash', cwd=tmp_path)
+    assert " plain" in script and "(1)" not in script and "false" not in script
+    bash('eval "$SCRIPT"', env={**os.environ, "SCRIPT": script})
 
 
 def test_values_of_flags_are_offered_in_lists_and_behind_an_equals_sign(offered):

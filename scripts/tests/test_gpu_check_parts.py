@@ -101,6 +101,24 @@ def test_an_archive_keeps_the_best_stages_where_not_all_have_room(tmp_path, monk
         }
 
 
+def test_what_passed_is_not_left_out_where_it_could_not_be_run_again():
+    stages = [plan.Stage(name, 1, 9, 9, "", (), cudnn=True, gpus=2) for name in ("done", "open")]
+    check = state.State(without_cudnn=True, stages={"done": state.Progress("passed")})
+    cli.leave_out(stages, check, gpus=1)
+    assert [check.of(stage.name).status for stage in stages] == ["passed", "left out"]
+
+
+def test_a_log_of_any_letters_is_kept_in_any_locale(bundle, tmp_path):
+    bundle.only("verify_test")
+    bundle.test("#!/bin/sh\nprintf 'took 2 \\302\\265s\\n'\nexit 1\n")
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    run = bundle.check(tmp_path / "out", environment=ascii_only)
+    assert run.returncode == cli.BAD, run.stderr
+    assert "took 2 ?s" in run.stdout
+    log = tmp_path / "out" / "logs" / "verify_test.log"
+    assert log.read_text(encoding="utf-8") == "took 2 \u00b5s\n"
+
+
 def test_a_long_log_is_kept_at_both_ends():
     kept = bounded.Kept(10)
     for number in range(10):

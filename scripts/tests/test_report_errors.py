@@ -250,6 +250,13 @@ def test_bad_arguments_are_refused(fault):
     assert said in done.err
 
 
+@pytest.mark.parametrize("words", [["keep", "--machine", "m"], ["save", "--name", "twice"]])
+def test_a_verb_of_one_run_refuses_a_second(words):
+    done = report(*words, DATA / "basic", DATA / "sweep")
+    assert (done.code, done.out) == (2, "")
+    assert f"unrecognized arguments: {DATA / 'sweep'}" in done.err
+
+
 def test_where_of_a_computed_table_takes_its_circumstances_only(convscope):
     done = report(
         "table", "selection", DATA / "basic", "--where", "algorithm=direct.cpu", "--convscope", convscope
@@ -322,6 +329,27 @@ def changed(folder, change):
     rows = program.output_of(None, "csv", folder / "results.json")
     (folder / "results.csv").write_text(rows, encoding="utf-8")
     return folder
+
+
+def test_names_that_read_as_numbers_are_names(tmp_path):
+    def numbered(record):
+        record["key"]["layer"] = record["key"]["layer"].replace("conv", "0")
+        record["algorithm"]["version"] = "9.10"
+
+    records = results.load([changed(tmp_path / "run", numbered)]).records
+    assert set(records["layer"]) == {"01", "02", "03"} and set(records["version"]) == {"9.10"}
+
+
+def test_names_of_any_letters_are_read_in_any_locale(root, convscope, tmp_path):
+    def renamed(record):
+        record["key"]["layer"] = "größe"
+
+    command = [root / "scripts" / "convscope-report", "table", "layers", changed(tmp_path / "run", renamed)]
+    command = [sys.executable, *command, "--convscope", convscope, "-o", tmp_path / "table.txt"]
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=ascii_only, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "größe" in (tmp_path / "table.txt").read_text(encoding="utf-8")
 
 
 def test_compare_says_why_nothing_can_be_compared(tmp_path):

@@ -77,6 +77,12 @@ def test_files_are_written_from_a_folder_and_a_compressed_file(folder, tmp_path,
     assert all((out / path.rsplit("/", 1)[1]).stat().st_size > 1000 for path in printed)
 
 
+def test_a_network_whose_name_is_no_file_name_is_drawn(tmp_path, capsys):
+    (tmp_path / "tasks.json").write_text(json.dumps({"rows": [row | {"network": "a/b"} for row in rows()]}))
+    assert main(["plot-step", str(tmp_path), "--format", "svg", "-o", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'step-a-b.svg'}\n"
+
+
 def test_the_table_has_a_line_a_step(folder, capsys):
     assert main(["steps", str(folder), "--format", "markdown"]) == 0
     printed = capsys.readouterr().out

@@ -48,10 +48,13 @@ FIGURES = ("layers", "speedup", "roofline", "accuracy", "opcounts", "workspace",
 
 @pytest.fixture(scope="module")
 def paper(root, convscope, small_results, tmp_path_factory):
-    """The folder, which had one run already, of another network; and what the script printed."""
+    """The folder, which had two runs of another network already, one of them stopped; and what was said."""
     folder = tmp_path_factory.mktemp("paper")
     (folder / "tiny.json").write_text(json.dumps(NETWORK))
     shutil.copytree(small_results, folder / "out/runs/batch")
+    shutil.copytree(small_results, folder / "out/runs/caps")
+    stopped = folder / "out/runs/caps/results.json"
+    stopped.write_text(re.sub(r'("complete": ?)true', r"\1false", stopped.read_text(), count=1))
     done = subprocess.run(
         [root / "scripts/reproduce-paper", "--config", folder / "tiny.json", "--time-limit", "0.005",
          "--device", "cpu", "--convscope", convscope, "--out", folder / "out"],

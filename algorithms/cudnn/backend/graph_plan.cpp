@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <new>
 #include <optional>
 #include <set>
@@ -14,6 +13,7 @@
 #include "algorithms/cudnn/backend/graph.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/offers.hpp"
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/device/values.hpp"
@@ -93,20 +93,18 @@ class Candidates {
  public:
   Candidates(const ConvProblem& problem, Handle handle) : problem_(problem), handle_(std::move(handle)) {}
 
-  // Those that are not in yet, by engine and knobs.
-  void add(std::vector<EngineConfig> configs) {
-    for (EngineConfig& config : configs) {
-      if (!names_.insert(config.offer.name).second) continue;
-      offers.push_back(config.offer);
-      configs_.push_back(std::move(config));
-      plans_.emplace_back();
-    }
+  // Unless it is in already, by engine and knobs; a refused one has a number alone.
+  void add(EngineConfig config) {
+    if (config.offer.refusal.empty() && !names_.insert(config.offer.name).second) return;
+    offers.push_back(config.offer);
+    configs_.push_back(std::move(config));
+    plans_.emplace_back();
   }
 
   // Builds the plan of an offer, or sets the offer's refusal.
   void build(size_t index) {
     Offer& offer = offers[index];
-    Stopwatch watch;
+    const auto start = Clock::now();
     try {
       plans_[index].emplace(configs_[index], handle_.get());
       offer.workspace_bytes = plans_[index]->workspace_bytes();
@@ -115,7 +113,7 @@ class Candidates {
     } catch (const std::exception& error) {
       offer.refusal = error.what();
     }
-    const double seconds = watch.lap();
+    const double seconds = seconds_since(start);
     build_seconds += seconds;
     if (std::find(offer.notes.begin(), offer.notes.end(), "RUNTIME_COMPILATION") != offer.notes.end())
       compile_seconds = compile_seconds.value_or(0) + seconds;
@@ -240,12 +238,6 @@ std::vector<EngineConfig> ranked(const ConvolutionGraph& graph,
   return all;
 }
 
-std::vector<EngineConfig> single(EngineConfig config) {
-  std::vector<EngineConfig> one;
-  one.push_back(std::move(config));
-  return one;
-}
-
 }  // namespace
 
 std::unique_ptr<Plan> make_graph_plan(const Variant& variant, const ConvProblem& problem, Device& device,
@@ -253,19 +245,21 @@ std::unique_ptr<Plan> make_graph_plan(const Variant& variant, const ConvProblem&
   const Handle handle = shared_handle();
   LibraryAnswer answer;
   answer.asked = question(variant);
-  Stopwatch watch;
+  const auto start = Clock::now();
   const ConvolutionGraph graph(problem, handle.get());
-  answer.descriptor_seconds = watch.lap();
+  answer.descriptor_seconds = seconds_since(start);
 
+  const auto asked = Clock::now();
   Candidates candidates(problem, handle);
   if (variant.choice == Choice::engine) {
     check_engine_count(graph, variant.engine);
-    candidates.add(single(graph.engine(variant.engine)));
-    candidates.add(graph.knob_variants(variant.engine, static_cast<size_t>(options.knobs)));
+    candidates.add(graph.engine(variant.engine));
+    for (EngineConfig& config : graph.knob_variants(variant.engine, static_cast<size_t>(options.knobs)))
+      candidates.add(std::move(config));
   } else {
-    candidates.add(ranked(graph, modes(variant.choice)));
+    for (EngineConfig& config : ranked(graph, modes(variant.choice))) candidates.add(std::move(config));
   }
-  answer.heuristic_seconds = watch.lap();
+  answer.heuristic_seconds = seconds_since(asked);
 
   const bool has_variants = variant.choice == Choice::engine && candidates.offers.size() > 1;
   if (variant.choice == Choice::autotune || has_variants) {

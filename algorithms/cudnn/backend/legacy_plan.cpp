@@ -8,6 +8,7 @@
 #include "algorithms/cudnn/backend/legacy.hpp"
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "algorithms/cudnn/offers.hpp"
+#include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
 
 namespace convscope::cudnn {
@@ -79,18 +80,19 @@ std::unique_ptr<Plan> make_legacy_plan(const Variant& variant, const ConvProblem
   const Handle handle = shared_handle();
   LibraryAnswer answer;
   answer.asked = question(variant.choice, problem.pass);
-  Stopwatch watch;
+  const auto start = Clock::now();
   LegacyConvolution convolution(problem);
-  answer.descriptor_seconds = watch.lap();
+  answer.descriptor_seconds = seconds_since(start);
   const auto best = [&] {
     return best_offer(answer, convolution, handle.get(), problem.math, options.workspace_cap);
   };
+  const auto asked = Clock::now();
   if (variant.choice == Choice::find) {
     std::vector<LibraryAnswer> found;
     for (int repeat = 0; repeat < kFindRepeats; ++repeat) {
       options.show_life();
       answer.offers = convolution.find(handle.get());
-      if (repeat == 0) answer.heuristic_seconds = watch.lap();
+      if (repeat == 0) answer.heuristic_seconds = seconds_since(asked);
       answer.chosen = best();
       answer.repeats.push_back(name_in(problem.math, answer.offers[static_cast<size_t>(*answer.chosen)]));
       found.push_back(answer);
@@ -103,7 +105,7 @@ std::unique_ptr<Plan> make_legacy_plan(const Variant& variant, const ConvProblem
     answer.offers = variant.choice == Choice::get
                         ? convolution.get(handle.get())
                         : forced_offers(problem.math, std::string(variant.algorithm));
-    answer.heuristic_seconds = watch.lap();
+    answer.heuristic_seconds = seconds_since(asked);
     answer.chosen = best();
   }
   convolution.choose(answer.offers[static_cast<size_t>(*answer.chosen)]);

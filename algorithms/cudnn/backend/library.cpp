@@ -1,7 +1,5 @@
 #include "algorithms/cudnn/library.hpp"
 
-#include <chrono>
-
 #include "algorithms/cudnn/backend/plans.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/device/cuda/cuda_queue.hpp"
@@ -12,19 +10,7 @@ namespace {
 // Launches that one call of cuDNN takes, at most, in the queue of a held stream.
 constexpr int kOperationsPerCall = 32;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
-
-Stopwatch::Stopwatch() : last_(now()) {}
-
-double Stopwatch::lap() {
-  const double before = last_;
-  last_ = now();
-  return last_ - before;
-}
 
 void use_queue(const Handle& handle, Queue& queue) {
   check(api().set_stream(handle.get(), cuda::cuda_queue(queue).stream_for(kOperationsPerCall)),

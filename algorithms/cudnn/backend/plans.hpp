@@ -42,14 +42,4 @@ std::unique_ptr<Plan> make_transposed_plan(const Variant& variant, const ConvPro
 // Sets the stream that the next calls work on.
 void use_queue(const Handle& handle, Queue& queue);
 
-// Seconds since it was made or last read.
-class Stopwatch {
- public:
-  Stopwatch();
-  double lap();
-
- private:
-  double last_;
-};
-
 }  // namespace convscope::cudnn

@@ -112,7 +112,7 @@ void ChannelFilterPlan::find_rows() {
 
 std::string ChannelFilterPlan::implementation() const {
   return std::string(kernels_.instructions) + ", output channels in lanes, tile " +
-         std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_) + slices_text();
+         std::to_string(kernels_.max_pixels) + "x" + std::to_string(block_lanes_) + slices_text(slices());
 }
 
 double ChannelFilterPlan::multiply_adds() const {

@@ -92,8 +92,7 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, con
                          int64_t images)
     : CorrelationPlan(problem, kernels, options) {
   const bool blocked = problem.layout == Layout::nhwc && read_channels_ >= kChannelBlock / 2;
-  const StagedInput::Shape shape{read_channels_, images, 1, blocked};
-  staged_ = StagedInput(correlations_, shape);
+  staged_ = StagedInput(correlations_, {read_channels_, images, 1, blocked});
   block_lanes_ = kernels.lanes * std::min<int64_t>(kMaxVectors, ceil_div(written_channels_, kernels.lanes));
   blocks_ = ceil_div(written_channels_, block_lanes_);
   summed_block_ = staged_.block_channels;
@@ -104,7 +103,7 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const Kernels& kernels, con
     packed += packed_floats(one);
   }
   // A tile, and the same transposed.
-  lay_out({images, 1}, shape, packed, blocks_, 2 * kMaxPixels * block_lanes_);
+  lay_out(1, packed, blocks_, 2 * kMaxPixels * block_lanes_);
 }
 
 std::string ChannelPlan::implementation() const {
@@ -169,15 +168,13 @@ int64_t ChannelPlan::vectors_of(int64_t block) const {
 void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_t lanes, int64_t channels,
                              const ChannelTraversal& traversal, float* to, int64_t tile_lanes) const {
   const auto& stride = filter_shape_.stride;
-  const bool forward = problem_.pass == Pass::forward;
-  const int64_t lane_stride = forward ? stride[0] : stride[1];
-  const int64_t channel_stride = forward ? stride[1] : stride[0];
+  const int64_t lane_stride = filter_written_, channel_stride = filter_read_;
   const bool all_taps = static_cast<int64_t>(one.rows.taps.size()) == problem_.filter.h &&
                         static_cast<int64_t>(one.columns.taps.size()) == problem_.filter.w;
   if (lanes < tile_lanes) std::fill(to, to + traversal.block_step, 0.0f);
   if (all_taps && stride[3] == 1 && channel_stride != 1 && lane_stride != 1) {
     // Along the rows first: a few elements of each at a time come slowly from memory.
-    if (forward) prefetch_rows(filter, lane_stride, lanes, channels * channel_stride);
+    if (forward_) prefetch_rows(filter, lane_stride, lanes, channels * channel_stride);
     for (int64_t c = 0; c < channels; ++c)
       transpose(filter + c * channel_stride, lane_stride, to + c * tile_lanes, traversal.column_step, lanes,
                 problem_.filter.h * problem_.filter.w);
@@ -204,8 +201,6 @@ void ChannelPlan::pack_block(const Correlation& one, const float* filter, int64_
 }
 
 void ChannelPlan::pack(const float* filter, float* packed) const {
-  const bool forward = problem_.pass == Pass::forward;
-  const auto& stride = filter_shape_.stride;
   const int64_t per_group = blocks_ * summed_blocks_;
   for (size_t i = 0; i < correlations_.size(); ++i) {
     const ChannelTraversal& traversal = traversals_[i];
@@ -214,8 +209,8 @@ void ChannelPlan::pack(const float* filter, float* packed) const {
       const int64_t group = index / per_group;
       const int64_t block = index % per_group / summed_blocks_, summed = index % summed_blocks_;
       const int64_t lane = block * block_lanes_, channel = summed * summed_block_;
-      const float* from = filter + group * problem_.out_channels_per_group() * stride[0] +
-                          (forward ? lane : channel) * stride[0] + (forward ? channel : lane) * stride[1];
+      const float* from = filter + group * problem_.out_channels_per_group() * filter_shape_.stride[0] +
+                          lane * filter_written_ + channel * filter_read_;
       pack_block(correlations_[i], from, channels_of(block),
                  std::min(summed_block_, read_channels_ - channel), traversal,
                  packed + traversal.packed_at + (group * blocks_ + block) * traversal.channel_block_step +

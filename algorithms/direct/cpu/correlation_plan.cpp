@@ -11,37 +11,19 @@ namespace {
 constexpr int64_t kUnitFloats = 1 << 17;   // 512 KiB: a staged unit fits in L2
 constexpr int64_t kSmallFilter = 1 << 13;  // floats, packed: fits in L1 beside the rows it is applied to
 
-Role read_role(Pass pass) {
-  return pass == Pass::forward ? Role::input : Role::output;
-}
-
 }  // namespace
 
 CorrelationPlan::CorrelationPlan(const ConvProblem& problem, const Kernels& kernels,
                                  const PlanOptions& options)
     : DirectPlan(problem, kernels, options),
       correlations_(correlations(problem)),
-      read_channels_(problem.pass == Pass::forward ? problem.in_channels_per_group()
-                                                   : problem.out_channels_per_group()),
-      written_channels_(problem.pass == Pass::forward ? problem.out_channels_per_group()
-                                                      : problem.in_channels_per_group()),
-      read_shape_(problem.shape(read_role(problem.pass))),
-      written_shape_(problem.shape(written_role(problem.pass))) {}
-
-CorrelationPlan::Band CorrelationPlan::make_band(int64_t index) const {
-  Band band{{staged_.rows, 0}, {}};
-  for (const Correlation& one : correlations_) {
-    const Range written{index * one.rows.count / bands_, (index + 1) * one.rows.count / bands_};
-    band.written.push_back(written);
-    if (written.empty()) continue;
-    for (const Tap& tap : one.rows.taps) {
-      band.read.begin = std::min(band.read.begin, written.begin * one.rows.step + tap.offset);
-      band.read.end = std::max(band.read.end, (written.end - 1) * one.rows.step + tap.offset + 1);
-    }
-  }
-  band.read = {std::max<int64_t>(0, band.read.begin), std::min(band.read.end, staged_.rows)};
-  return band;
-}
+      forward_(problem.pass == Pass::forward),
+      read_channels_(forward_ ? problem.in_channels_per_group() : problem.out_channels_per_group()),
+      written_channels_(forward_ ? problem.out_channels_per_group() : problem.in_channels_per_group()),
+      read_shape_(forward_ ? input_shape_ : output_shape_),
+      written_shape_(forward_ ? output_shape_ : input_shape_),
+      filter_read_(filter_shape_.stride[forward_ ? 1 : 0]),
+      filter_written_(filter_shape_.stride[forward_ ? 0 : 1]) {}
 
 // Bands of rows where a whole image does not fit in L2, but not so thin that neighbouring bands mostly read
 // the same rows; thinner only where a unit does not fit under the workspace cap.
@@ -56,9 +38,10 @@ void CorrelationPlan::choose_bands(int64_t max_unit_floats, int64_t min_bands) {
   for (;; bands_ = std::min(2 * bands_, written_rows)) {
     band_list_.clear();
     band_rows_ = 0;
-    for (int64_t band = 0; band < bands_; ++band) {
-      band_list_.push_back(make_band(band));
-      band_rows_ = std::max(band_rows_, band_list_.back().read.size());
+    for (int64_t i = 0; i < bands_; ++i) {
+      Band& band = band_list_.emplace_back(band_of(correlations_, i, bands_));
+      band.read = {std::max<int64_t>(0, band.read.begin), std::min(band.read.end, staged_.rows)};
+      band_rows_ = std::max(band_rows_, band.read.size());
     }
     // Whole vectors may be read past the last column of the last row.
     unit_floats_ = round_up(band_rows_ * staged_.row_step + kMaxRowVectors * kernels_.lanes, kAlignment);
@@ -66,15 +49,13 @@ void CorrelationPlan::choose_bands(int64_t max_unit_floats, int64_t min_bands) {
   }
 }
 
-void CorrelationPlan::lay_out(UnitSize unit, const StagedInput::Shape& staged_shape, int64_t packed_floats,
-                              int64_t blocks, int64_t thread_floats) {
-  unit_ = unit;
+void CorrelationPlan::lay_out(int64_t groups, int64_t packed_floats, int64_t blocks, int64_t thread_floats) {
+  unit_groups_ = groups;
   blocks_ = blocks;
-  staged_ = StagedInput(correlations_, staged_shape);
   thread_floats_ = round_up(thread_floats, kAlignment);
   staged_at_ = round_up(packed_floats, kAlignment);
   const int64_t left = cap_floats_ - staged_at_ - thread_floats_ * options_.threads;
-  const int64_t images_and_groups = problem_.batch / unit.images * (problem_.groups / unit.groups);
+  const int64_t images_and_groups = problem_.batch / staged_.shape.images * (problem_.groups / groups);
   const int64_t enough = options_.threads * kTasksPerThread;
   // A large filter is not read again for each band only to have enough units.
   choose_bands(left, packed_floats <= kSmallFilter ? ceil_div(enough, images_and_groups) : 1);
@@ -102,9 +83,9 @@ void CorrelationPlan::prepare(const ConvArgs& args, Queue&) {
 
 // Units count up through bands, bundles of groups, images.
 CorrelationPlan::Unit CorrelationPlan::unit(int64_t index) const {
-  const int64_t bundles = problem_.groups / unit_.groups;
+  const int64_t bundles = problem_.groups / unit_groups_;
   const int64_t bundle = index / bands_;
-  return {bundle / bundles * unit_.images, bundle % bundles * unit_.groups, index % bands_};
+  return {bundle / bundles * staged_.shape.images, bundle % bundles * unit_groups_, index % bands_};
 }
 
 // Tasks count up through row parts, channel blocks, correlations, units: neighbours share the staged unit.
@@ -149,9 +130,8 @@ std::optional<OperationCount> CorrelationPlan::operations() const {
 }
 
 void CorrelationPlan::run(const ConvArgs& args, Queue&) {
-  const bool forward = problem_.pass == Pass::forward;
-  const auto* read = static_cast<const float*>(forward ? args.input : args.output);
-  auto* written = static_cast<float*>(forward ? args.output : args.input);
+  const auto* read = static_cast<const float*>(forward_ ? args.input : args.output);
+  auto* written = static_cast<float*>(forward_ ? args.output : args.input);
   auto* workspace = static_cast<float*>(args.workspace);
 #pragma omp parallel num_threads(options_.threads)
   {

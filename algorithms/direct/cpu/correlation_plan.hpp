@@ -25,11 +25,6 @@ class CorrelationPlan : public DirectPlan {
 
  protected:
   virtual double multiply_adds() const = 0;
-  // A unit is `images` neighbouring images and `groups` neighbouring groups of the read tensor, and of those
-  // the rows that a band of written rows needs.
-  struct UnitSize {
-    int64_t images = 1, groups = 1;
-  };
   struct Task {
     int64_t first_image = 0, first_group = 0;
     const float* staged = nullptr;
@@ -40,28 +35,27 @@ class CorrelationPlan : public DirectPlan {
   };
 
   CorrelationPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
-  // To be called at the end of a derived constructor.
-  void lay_out(UnitSize unit, const StagedInput::Shape& staged_shape, int64_t packed_floats, int64_t blocks,
-               int64_t thread_floats);
+  // To be called at the end of a derived constructor, which has made staged_. A unit is as many images as
+  // that has side by side, `groups` neighbouring groups of the read tensor, and of those the rows that a band
+  // of written rows needs.
+  void lay_out(int64_t groups, int64_t packed_floats, int64_t blocks, int64_t thread_floats);
 
-  virtual void pack(const float* filter, float* packed) const = 0;  // in parallel
+  virtual void pack(const float* filter, float* packed) const = 0;
   // Writes the task's part of the output, with the epilogue applied, whose bias is that of all channels or
   // null. `scratch` has thread_floats and is private to the thread.
   virtual void compute(const Task& task, const float* packed, const float* bias, float* scratch,
                        float* written) const = 0;
 
   std::vector<Correlation> correlations_;
-  int64_t read_channels_ = 0, written_channels_ = 0;  // per group
+  bool forward_;
+  int64_t read_channels_, written_channels_;  // per group
   TensorShape read_shape_, written_shape_;
+  int64_t filter_read_, filter_written_;  // strides of the filter from one such channel to the next
   StagedInput staged_;
 
  private:
   struct Unit {
     int64_t first_image = 0, first_group = 0, band = 0;
-  };
-  struct Band {
-    Range read;                  // rows, by all correlations
-    std::vector<Range> written;  // [correlation], rows
   };
   Unit unit(int64_t index) const;
   Task task(int64_t index, int64_t first_unit, const float* staged) const;
@@ -79,11 +73,10 @@ class CorrelationPlan : public DirectPlan {
   void run_by_unit(const Memory& memory) const;
   void run_together(const Memory& memory) const;
   void choose_bands(int64_t max_unit_floats, int64_t min_bands);
-  Band make_band(int64_t index) const;
 
-  UnitSize unit_;
+  int64_t unit_groups_ = 1;
   int64_t bands_ = 1, band_rows_ = 0;  // read rows of the largest band
-  std::vector<Band> band_list_;
+  std::vector<Band> band_list_;        // reading no rows outside
   int64_t units_ = 0, units_at_once_ = 1;
   bool by_unit_ = false;  // a thread computes the units that it stages
   int64_t unit_floats_ = 0, thread_floats_ = 0;

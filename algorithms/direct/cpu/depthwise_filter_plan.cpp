@@ -43,10 +43,8 @@ class DepthwiseFilterPlan final : public DirectPlan {
     return sums + (slice * blocks_ + block) * block_floats_;
   }
 
-  std::vector<Correlation> correlations_;
+  Correlation correlation_;
   StagedInput staged_, last_staged_;  // of one block of channels; of the last one, which may have fewer
-  Extent2 out_;
-  TensorShape input_shape_, output_shape_;
   int64_t taps_ = 0, blocks_ = 0, block_floats_ = 0;  // of a filter; of channels; of a block's sums
   std::vector<int64_t> tap_offset_, tap_index_;       // taps that fall inside for some output
   std::vector<Range> tap_parts_;
@@ -58,19 +56,15 @@ class DepthwiseFilterPlan final : public DirectPlan {
 DepthwiseFilterPlan::DepthwiseFilterPlan(const ConvProblem& problem, const Kernels& kernels,
                                          const PlanOptions& options)
     : DirectPlan(problem, kernels, options),
-      correlations_(forward_correlations(problem)),
-      staged_(correlations_, {kChannelBlock, 1, 1, true}),
-      last_staged_(correlations_, {(problem.groups - 1) % kChannelBlock + 1, 1, 1, true}),
-      out_(problem.output()),
-      input_shape_(problem.shape(Role::input)),
-      output_shape_(problem.shape(Role::output)),
+      correlation_(forward_correlation(problem)),
+      staged_({correlation_}, {kChannelBlock, 1, 1, true}),
+      last_staged_({correlation_}, {(problem.groups - 1) % kChannelBlock + 1, 1, 1, true}),
       taps_(problem.filter.h * problem.filter.w),
       blocks_(ceil_div(problem.groups, kChannelBlock)),
       block_floats_(taps_ * kChannelBlock) {
-  const Correlation& one = correlations_.front();
-  for (const Tap& r : one.rows.taps)
-    for (const Tap& s : one.columns.taps) {
-      const int64_t first_row = one.rows.taps.front().offset;
+  for (const Tap& r : correlation_.rows.taps)
+    for (const Tap& s : correlation_.columns.taps) {
+      const int64_t first_row = correlation_.rows.taps.front().offset;
       tap_offset_.push_back((r.offset - first_row) * staged_.row_step + staged_.column_offset(s));
       tap_index_.push_back(r.index * problem.filter.w + s.index);
     }
@@ -79,8 +73,7 @@ DepthwiseFilterPlan::DepthwiseFilterPlan(const ConvProblem& problem, const Kerne
 }
 
 std::string DepthwiseFilterPlan::implementation() const {
-  return std::string(kernels_.instructions) + ", depthwise, channels in lanes" +
-         (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
+  return std::string(kernels_.instructions) + ", depthwise, channels in lanes" + slices_text(slices_);
 }
 
 // Whole blocks of channels; rows of padding are multiplied.
@@ -100,7 +93,7 @@ std::optional<OperationCount> DepthwiseFilterPlan::operations() const {
 }
 
 void DepthwiseFilterPlan::choose_sizes() {
-  const Axis& rows = correlations_.front().rows;
+  const Axis& rows = correlation_.rows;
   const int64_t wanted = options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, blocks_) : 1;
   const auto total = [&] { return slices_ * blocks_ * block_floats_ + options_.threads * thread_floats_; };
   slices_ = std::min(wanted, problem_.batch * out_.h);
@@ -150,7 +143,7 @@ void DepthwiseFilterPlan::sum_block(const ConvArgs& args, int64_t block, const s
   DotJob job;
   job.step = kChannelBlock;
   job.steps = out_.w;
-  job.x_row_step = correlations_.front().rows.step * staged_.row_step;
+  job.x_row_step = correlation_.rows.step * staged_.row_step;
   job.y_row_step = out_.w * kChannelBlock;
   job.sum_step = kChannelBlock;
   for (const Chunk& chunk : chunks) {

@@ -45,8 +45,7 @@ int64_t block_floats(const Correlation& one) {
 DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
     : CorrelationPlan(problem, kernels, options),
       bundle_(problem.groups % kChannelBlock == 0 ? kChannelBlock : problem.groups) {
-  const StagedInput::Shape shape{bundle_, 1, 1, true};
-  staged_ = StagedInput(correlations_, shape);
+  staged_ = StagedInput(correlations_, {bundle_, 1, 1, true});
   int64_t packed = 0;
   for (const Correlation& one : correlations_) {
     DepthwiseTraversal traversal{packed, {}, {}, balanced_parts(one.columns.count, kernels.max_pixels)};
@@ -55,7 +54,7 @@ DepthwisePlan::DepthwisePlan(const ConvProblem& problem, const Kernels& kernels,
     packed += ceil_div(problem.groups, kChannelBlock) * block_floats(one);
     traversals_.push_back(std::move(traversal));
   }
-  lay_out({1, bundle_}, shape, packed, ceil_div(bundle_, kChannelBlock), kMaxPixels * kChannelBlock);
+  lay_out(bundle_, packed, ceil_div(bundle_, kChannelBlock), kMaxPixels * kChannelBlock);
 }
 
 std::string DepthwisePlan::implementation() const {

@@ -3,6 +3,8 @@
 // correlation_plan.hpp (forward and backward-data) and filter_plan.hpp (backward-filter). direct.cpp chooses.
 #pragma once
 
+#include <string>
+
 #include "algorithms/direct/cpu/kernels.hpp"
 #include "bench/algorithm/algorithm.hpp"
 
@@ -23,13 +25,22 @@ class DirectPlan : public Plan {
       : problem_(problem),
         kernels_(kernels),
         options_(options),
+        out_(problem.output()),
+        input_shape_(problem.shape(Role::input)),
         filter_shape_(problem.shape(Role::filter)),
+        output_shape_(problem.shape(Role::output)),
         cap_floats_(options.workspace_cap / static_cast<int64_t>(sizeof(float))) {}
+
+  // For implementation(): ", 3 slices of rows", empty where nothing is sliced.
+  static std::string slices_text(int64_t slices) {
+    return slices > 1 ? ", " + std::to_string(slices) + " slices of rows" : "";
+  }
 
   ConvProblem problem_;
   Kernels kernels_;
   PlanOptions options_;
-  TensorShape filter_shape_;
+  Extent2 out_;
+  TensorShape input_shape_, filter_shape_, output_shape_;
   int64_t cap_floats_;        // of the workspace; a plan that cannot stay under it takes its minimum
   int64_t total_floats_ = 0;  // of the workspace
 };

@@ -30,21 +30,27 @@ class DotFilterPlan final : public FilterPlan {
   void add_planes(const float* input, const float* output, const Staged& staged, float* sums) const;
   int64_t taps() const { return problem_.filter.h * problem_.filter.w; }
 
-  std::vector<Correlation> correlations_;  // the forward one
+  Correlation correlation_;  // the forward one
   StagedInput staged_;
   int64_t output_row_ = 0, output_plane_ = 0;  // floats of a staged row and plane of one channel
   std::vector<int64_t> column_offset_;
-  std::vector<Range> column_parts_;  // taps of a filter row that are summed together
+  std::vector<Range> column_parts_;  // taps that are neighbours in a filter row, summed together
 };
 
 DotFilterPlan::DotFilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
     : FilterPlan(problem, kernels, options),
-      correlations_(forward_correlations(problem)),
-      staged_(correlations_, {problem.in_channels, 1, kernels.lanes, false}),
+      correlation_(forward_correlation(problem)),
+      staged_({correlation_}, {problem.in_channels, 1, kernels.lanes, false}),
       output_row_(round_up(out_.w, kernels.lanes)) {
-  for (const Tap& tap : correlations_.front().columns.taps)
-    column_offset_.push_back(staged_.column_offset(tap));
-  column_parts_ = balanced_parts(static_cast<int64_t>(column_offset_.size()), kMaxDotTaps);
+  const std::vector<Tap>& columns = correlation_.columns.taps;
+  for (size_t begin = 0, end = 0; end < columns.size(); ++end) {
+    column_offset_.push_back(staged_.column_offset(columns[end]));
+    if (end + 1 < columns.size() && columns[end + 1].index == columns[end].index + 1) continue;
+    const auto first = static_cast<int64_t>(begin);
+    for (const Range& part : balanced_parts(static_cast<int64_t>(end + 1 - begin), kMaxDotTaps))
+      column_parts_.push_back({first + part.begin, first + part.end});
+    begin = end + 1;
+  }
   const int64_t pairs = problem.out_channels * problem.in_channels_per_group();
   lay_out({staged_.row_step, problem.out_channels * output_row_, pairs * taps() * kernels.lanes,
            problem.in_channels, problem.out_channels});
@@ -52,14 +58,14 @@ DotFilterPlan::DotFilterPlan(const ConvProblem& problem, const Kernels& kernels,
 }
 
 std::string DotFilterPlan::implementation() const {
-  return std::string(kernels_.instructions) + ", columns in lanes" + slices_text();
+  return std::string(kernels_.instructions) + ", columns in lanes" + slices_text(slices());
 }
 
 // Whole vectors of columns; rows of padding are left out.
 double DotFilterPlan::multiply_adds() const {
-  const Correlation& one = correlations_.front();
-  const double pairs = static_cast<double>(one.rows.taps_inside_all()) *
-                       static_cast<double>(static_cast<int64_t>(one.columns.taps.size()) * output_row_);
+  const auto columns = static_cast<int64_t>(correlation_.columns.taps.size());
+  const double pairs =
+      static_cast<double>(correlation_.rows.taps_inside_all()) * static_cast<double>(columns * output_row_);
   const int64_t planes = problem_.elements(Role::filter) / taps();
   return pairs * static_cast<double>(problem_.batch * planes);
 }
@@ -85,22 +91,22 @@ void DotFilterPlan::stage_output_row(const float* image, int64_t p, float* stage
 
 void DotFilterPlan::add_planes(const float* input, const float* output, const Staged& staged,
                                float* sums) const {
-  const Correlation& one = correlations_.front();
+  const Axis& rows = correlation_.rows;
   DotJob job;
   job.step = kernels_.lanes;
   job.steps = output_row_ / job.step;
-  job.x_row_step = one.rows.step * staged_.row_step;
+  job.x_row_step = rows.step * staged_.row_step;
   job.y_row_step = output_row_;
   job.sum_step = kernels_.lanes;
-  for (const Tap& r : one.rows.taps) {
-    const Range inside = outputs_inside(one.rows.count, one.rows.step, r.offset, one.rows.extent);
+  for (const Tap& r : rows.taps) {
+    const Range inside = outputs_inside(rows.count, rows.step, r.offset, rows.extent);
     const Range part{std::max(staged.rows.begin, inside.begin), std::min(staged.rows.end, inside.end)};
     if (part.empty()) continue;
     job.rows = part.size();
-    job.x = input + (part.begin * one.rows.step + r.offset - staged.input_rows.begin) * staged_.row_step;
+    job.x = input + (part.begin * rows.step + r.offset - staged.input_rows.begin) * staged_.row_step;
     job.y = output + (part.begin - staged.rows.begin) * output_row_;
     for (const Range& together : column_parts_) {
-      const int64_t first = one.columns.taps[static_cast<size_t>(together.begin)].index;
+      const int64_t first = correlation_.columns.taps[static_cast<size_t>(together.begin)].index;
       job.tap_offset = column_offset_.data() + together.begin;
       job.sum = sums + (r.index * problem_.filter.w + first) * kernels_.lanes;
       kernels_.dot[together.size() - 1](job);

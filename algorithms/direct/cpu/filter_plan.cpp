@@ -12,11 +12,7 @@ constexpr int64_t kSliceSums = 1 << 16;          // ... beside so many sums
 }  // namespace
 
 FilterPlan::FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
-    : DirectPlan(problem, kernels, options),
-      out_(problem.output()),
-      input_shape_(problem.shape(Role::input)),
-      output_shape_(problem.shape(Role::output)),
-      rows_(forward_correlations(problem).front().rows) {}
+    : DirectPlan(problem, kernels, options), rows_(forward_correlation(problem).rows) {}
 
 void FilterPlan::set_chunk_rows(int64_t rows) {
   images_ = std::max<int64_t>(1, rows / out_.h);
@@ -52,10 +48,6 @@ void FilterPlan::lay_out(const Sizes& sizes) {
 Range FilterPlan::inside(Range input_rows) const {
   return {std::clamp<int64_t>(input_rows.begin, 0, problem_.input.h),
           std::clamp<int64_t>(input_rows.end, 0, problem_.input.h)};
-}
-
-std::string FilterPlan::slices_text() const {
-  return slices() > 1 ? ", " + std::to_string(slices()) + " slices of rows" : "";
 }
 
 std::optional<OperationCount> FilterPlan::operations() const {

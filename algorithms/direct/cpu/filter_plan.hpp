@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "algorithms/direct/cpu/direct_plan.hpp"
@@ -41,13 +40,12 @@ class FilterPlan : public DirectPlan {
   };
 
   FilterPlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options);
-  void lay_out(const Sizes& sizes);  // to be called by a derived constructor; the next four need it
+  void lay_out(const Sizes& sizes);  // to be called by a derived constructor; the next five need it
   int64_t staged_input_rows() const { return input_rows_; }
   int64_t staged_output_rows() const { return output_rows_; }
   int64_t input_floats() const { return input_floats_; }
   int64_t output_floats() const { return output_floats_; }
-  // For implementation(): ", 3 slices of rows", empty when nothing is sliced.
-  std::string slices_text() const;
+  int64_t slices() const { return static_cast<int64_t>(chunks_.size()); }
 
   // Row h of `image`, which becomes row `to` of the `staged` one.
   virtual void stage_input_row(const float* image, int64_t h, float* staged, int64_t to) const = 0;
@@ -58,12 +56,9 @@ class FilterPlan : public DirectPlan {
   virtual void add_part(int64_t part, const Staged& staged, float* sums) const = 0;
   virtual void finish_part(int64_t part, const float* sums, float* filter) const = 0;
 
-  Extent2 out_;
-  TensorShape input_shape_, output_shape_;
   Axis rows_;  // of the forward correlation
 
  private:
-  int64_t slices() const { return static_cast<int64_t>(chunks_.size()); }
   void set_chunk_rows(int64_t rows);
   int64_t output_at() const { return images_ * input_floats_; }  // in a chunk's memory
   Range inside(Range input_rows) const;

@@ -71,15 +71,31 @@ std::vector<Correlation> correlations(const ConvProblem& p) {
   return all;
 }
 
-std::vector<Correlation> forward_correlations(ConvProblem problem) {
+Correlation forward_correlation(ConvProblem problem) {
   problem.pass = Pass::forward;
-  return correlations(problem);
+  return correlations(problem).front();
 }
 
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent) {
   const int64_t begin = offset >= 0 ? 0 : ceil_div(-offset, step);
   const int64_t end = offset >= extent ? 0 : (extent - 1 - offset) / step + 1;
   return {std::min(begin, count), std::min(end, count)};
+}
+
+Band band_of(const std::vector<Correlation>& correlations, int64_t index, int64_t bands) {
+  Band band;
+  for (const Correlation& one : correlations) {
+    const Range written{index * one.rows.count / bands, (index + 1) * one.rows.count / bands};
+    band.written.push_back(written);
+    if (written.empty()) continue;
+    for (const Tap& tap : one.rows.taps) {
+      const Range read{written.begin * one.rows.step + tap.offset,
+                       (written.end - 1) * one.rows.step + tap.offset + 1};
+      if (band.read.empty()) band.read = read;
+      band.read = {std::min(band.read.begin, read.begin), std::max(band.read.end, read.end)};
+    }
+  }
+  return band;
 }
 
 ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {

@@ -27,7 +27,7 @@ TEST(DirectGeometry, LeavesOutTapsOnPadding) {
 
 // 3 taps with padding 1 over 7 rows.
 Axis three_taps() {
-  return forward_correlations(parse_problem("n=1 c=1 hw=7x7 k=1 rs=3x3 pad=1x1")).front().rows;
+  return forward_correlation(parse_problem("n=1 c=1 hw=7x7 k=1 rs=3x3 pad=1x1")).rows;
 }
 
 int64_t rows_of(const std::vector<Chunk>& slice) {
@@ -82,8 +82,7 @@ TEST(FilterChunks, NameTheInputRowsOfTheirTaps) {
 }
 
 TEST(FilterChunks, ReadNothingWhereEveryTapIsOnPadding) {
-  const Axis axis =
-      forward_correlations(parse_problem("n=1 c=1 hw=1x1 k=1 rs=2x1 pad=2x0 dilation=4x1")).front().rows;
+  const Axis axis = forward_correlation(parse_problem("n=1 c=1 hw=1x1 k=1 rs=2x1 pad=2x0 dilation=4x1")).rows;
   ASSERT_TRUE(axis.taps.empty());
   const auto slices = sliced_chunks(axis, 1, 1, 1);
   ASSERT_EQ(slices.front().size(), 1u);

@@ -71,7 +71,7 @@ PixelPlan::PixelPlan(const ConvProblem& problem, const Kernels& kernels, const P
     columns = std::max(columns, traversal.columns);
     traversals_.push_back(std::move(traversal));
   }
-  lay_out({1, bundle_}, shape, packed, 1, bundle_ * written_channels_ * columns);
+  lay_out(bundle_, packed, 1, bundle_ * written_channels_ * columns);
 }
 
 std::string PixelPlan::implementation() const {
@@ -91,9 +91,6 @@ double PixelPlan::multiply_adds() const {
 
 void PixelPlan::pack(const float* filter, float* packed) const {
   const auto& stride = filter_shape_.stride;
-  const bool forward = problem_.pass == Pass::forward;
-  const int64_t channel_stride = forward ? stride[0] : stride[1],
-                summed_stride = forward ? stride[1] : stride[0];
   for (size_t i = 0; i < correlations_.size(); ++i) {
     const Correlation& one = correlations_[i];
 #pragma omp parallel for schedule(static) num_threads(options_.threads)
@@ -106,7 +103,7 @@ void PixelPlan::pack(const float* filter, float* packed) const {
             for (const Tap& s : one.columns.taps)
               for (int64_t m = block.begin; m < block.end; ++m)
                 *to++ =
-                    from[m * channel_stride + c * summed_stride + r.index * stride[2] + s.index * stride[3]];
+                    from[m * filter_written_ + c * filter_read_ + r.index * stride[2] + s.index * stride[3]];
     }
   }
 }

@@ -30,9 +30,7 @@ class PlaneFilterPlan final : public DirectPlan {
                    float* sums) const;
   void add_slices(int64_t channel, const float* sums, float* filter) const;
 
-  std::vector<Correlation> correlations_;
-  Extent2 out_;
-  TensorShape input_shape_, output_shape_;
+  Correlation correlation_;
   PlaneKernels plane_kernels_;
   StagedPlane staged_;
   TapRunList runs_;
@@ -47,20 +45,16 @@ class PlaneFilterPlan final : public DirectPlan {
 PlaneFilterPlan::PlaneFilterPlan(const ConvProblem& problem, const Kernels& kernels,
                                  const PlanOptions& options)
     : DirectPlan(problem, kernels, options),
-      correlations_(forward_correlations(problem)),
-      out_(problem.output()),
-      input_shape_(problem.shape(Role::input)),
-      output_shape_(problem.shape(Role::output)),
+      correlation_(forward_correlation(problem)),
       plane_kernels_(best_plane_kernels()),
-      staged_(correlations_),
-      runs_(correlations_.front(), staged_, problem.filter.w),
+      staged_(std::vector{correlation_}),
+      runs_(correlation_, staged_, problem.filter.w),
       taps_(problem.filter.h * problem.filter.w) {
   choose_sizes();
 }
 
 std::string PlaneFilterPlan::implementation() const {
-  return std::string(kernels_.instructions) + ", depthwise, columns in lanes" +
-         (slices_ > 1 ? ", " + std::to_string(slices_) + " slices of rows" : "");
+  return std::string(kernels_.instructions) + ", depthwise, columns in lanes" + slices_text(slices_);
 }
 
 // Whole vectors of columns; rows of padding are multiplied. Staged rows and a plane's sums fit in L1; the
@@ -96,7 +90,7 @@ double PlaneFilterPlan::longest_sum() const {
 }
 
 void PlaneFilterPlan::choose_sizes() {
-  const Axis& rows = correlations_.front().rows;
+  const Axis& rows = correlation_.rows;
   const int64_t wanted =
       options_.threads > 1 ? ceil_div(kTasksPerThread * options_.threads, problem_.groups) : 1;
   const auto total = [&] {
@@ -119,7 +113,7 @@ void PlaneFilterPlan::choose_sizes() {
 // `sums` gets one for each tap.
 void PlaneFilterPlan::sum_channel(const ConvArgs& args, int64_t channel, const std::vector<Chunk>& chunks,
                                   float* memory, float* sums) const {
-  const Axis& rows = correlations_.front().rows;
+  const Axis& rows = correlation_.rows;
   PlaneGradientJob job;
   job.in_row_step = rows.step * staged_.row_step();
   job.out_row_step = job.columns = out_.w;

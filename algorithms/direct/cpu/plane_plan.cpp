@@ -27,31 +27,31 @@ class PlanePlan final : public DirectPlan {
     PlaneJob job;  // but for its pointers
     int64_t in_offset = 0, out_offset = 0;
   };
-  struct Band {
-    std::vector<Range> written;  // [correlation], rows
-    Range read;                  // rows; some may lie outside
+  struct PlaneBand : Band {
     std::vector<BandJob> jobs;
   };
   std::vector<BandJob> make_jobs(const Band& band) const;
   void choose_bands();
-  void compute(const float* plane, const float* filter, const float* bias, const Band& band, float* staged,
-               float* written) const;
+  void compute(const float* plane, const float* filter, const float* bias, const PlaneBand& band,
+               float* staged, float* written) const;
 
   std::vector<Correlation> correlations_;  // those of one residue of the rows lie side by side
+  bool forward_;
   TensorShape read_shape_, written_shape_;
   PlaneKernels plane_kernels_;
   StagedPlane staged_;
   std::vector<TapRunList> taps_;  // [correlation]
   size_t column_residues_ = 1;
-  std::vector<Band> bands_;
+  std::vector<PlaneBand> bands_;
   int64_t thread_floats_ = 0;
 };
 
 PlanePlan::PlanePlan(const ConvProblem& problem, const Kernels& kernels, const PlanOptions& options)
     : DirectPlan(problem, kernels, options),
       correlations_(correlations(problem)),
-      read_shape_(problem.shape(problem.pass == Pass::forward ? Role::input : Role::output)),
-      written_shape_(problem.shape(written_role(problem.pass))),
+      forward_(problem.pass == Pass::forward),
+      read_shape_(forward_ ? input_shape_ : output_shape_),
+      written_shape_(forward_ ? output_shape_ : input_shape_),
       plane_kernels_(best_plane_kernels()),
       staged_(correlations_) {
   for (const Correlation& one : correlations_) taps_.emplace_back(one, staged_, problem.filter.w);
@@ -69,17 +69,13 @@ void PlanePlan::choose_bands() {
     bands_.clear();
     int64_t max_rows = 0;
     for (int64_t i = 0; i < bands; ++i) {
-      Band band;
-      for (const Correlation& one : correlations_)
-        band.written.push_back({i * one.rows.count / bands, (i + 1) * one.rows.count / bands});
-      band.read = rows_read(correlations_, band.written);
-      max_rows = std::max(max_rows, band.read.size());
-      bands_.push_back(std::move(band));
+      bands_.push_back({band_of(correlations_, i, bands), {}});
+      max_rows = std::max(max_rows, bands_.back().read.size());
     }
     thread_floats_ = round_up(max_rows * staged_.row_step(), kAlignment);
     if (thread_floats_ <= max_floats || bands == rows) break;
   }
-  for (Band& band : bands_) band.jobs = make_jobs(band);
+  for (PlaneBand& band : bands_) band.jobs = make_jobs(band);
   total_floats_ = thread_floats_ * options_.threads;
 }
 
@@ -91,7 +87,7 @@ std::string PlanePlan::implementation() const {
 // band fits in L1, so that only the tensors count as moved.
 std::optional<OperationCount> PlanePlan::operations() const {
   int64_t pairs = 0;
-  for (const Band& band : bands_)
+  for (const PlaneBand& band : bands_)
     for (const BandJob& made : band.jobs) {
       const PlaneJob& job = made.job;
       const int64_t vectors = ceil_div(job.columns, job.residues * kernels_.lanes);
@@ -127,7 +123,7 @@ std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
 }
 
 // `plane`, `bias` and `written` are the channel's, `filter` its taps.
-void PlanePlan::compute(const float* plane, const float* filter, const float* bias, const Band& band,
+void PlanePlan::compute(const float* plane, const float* filter, const float* bias, const PlaneBand& band,
                         float* staged, float* written) const {
   staged_.stage(plane_kernels_, plane, band.read, staged);
   for (const BandJob& made : band.jobs) {
@@ -142,10 +138,9 @@ void PlanePlan::compute(const float* plane, const float* filter, const float* bi
 }
 
 void PlanePlan::run(const ConvArgs& args, Queue&) {
-  const bool forward = problem_.pass == Pass::forward;
-  const auto* read = static_cast<const float*>(forward ? args.input : args.output);
+  const auto* read = static_cast<const float*>(forward_ ? args.input : args.output);
   const auto* filter = static_cast<const float*>(args.filter);
-  auto* written = static_cast<float*>(forward ? args.output : args.input);
+  auto* written = static_cast<float*>(forward_ ? args.output : args.input);
   const int64_t tasks = problem_.batch * problem_.groups * static_cast<int64_t>(bands_.size());
   const int64_t at_once = std::max<int64_t>(1, tasks / (2 * kTasksPerThread * options_.threads));
 #pragma omp parallel num_threads(options_.threads)

@@ -60,19 +60,4 @@ TapRunList::TapRunList(const Correlation& correlation, const StagedPlane& staged
       }
 }
 
-Range rows_read(const std::vector<Correlation>& correlations, const std::vector<Range>& written) {
-  Range read;
-  for (size_t i = 0; i < correlations.size(); ++i) {
-    const Axis& rows = correlations[i].rows;
-    if (written[i].empty()) continue;
-    for (const Tap& tap : rows.taps) {
-      const Range by_tap{written[i].begin * rows.step + tap.offset,
-                         (written[i].end - 1) * rows.step + tap.offset + 1};
-      read =
-          read.empty() ? by_tap : Range{std::min(read.begin, by_tap.begin), std::max(read.end, by_tap.end)};
-    }
-  }
-  return read;
-}
-
 }  // namespace convscope::direct

@@ -44,8 +44,4 @@ class TapRunList {
   std::array<int64_t, 3> of_size_{};  // [taps - 1]
 };
 
-// The rows that some tap of some correlation reads for a band of written ones, [correlation]; those on
-// padding included.
-Range rows_read(const std::vector<Correlation>& correlations, const std::vector<Range>& written);
-
 }  // namespace convscope::direct

@@ -17,12 +17,14 @@ int64_t first_offset(const std::vector<Correlation>& correlations) {
   return first;
 }
 
-void clear_planar_edges(const StagedInput& staged, Range inside, float* to) {
-  const int64_t images = staged.shape.images;
-  for (int64_t c = 0; c < staged.shape.channels; ++c) {
-    float* row = to + c * staged.channel_step;
-    std::fill(row, row + inside.begin * images, 0.0f);
-    std::fill(row + inside.end * images, row + staged.width * images, 0.0f);
+// The columns of one residue of one row that do not lie on the tensor.
+void clear_edges(const StagedInput& staged, Range inside, float* to) {
+  const bool blocked = staged.shape.blocked;
+  const int64_t column = staged.shape.images * (blocked ? kChannelBlock : 1);
+  const int64_t count = blocked ? staged.blocks : staged.shape.channels;
+  for (int64_t i = 0; i < count; ++i, to += blocked ? staged.block_step : staged.channel_step) {
+    std::fill(to, to + inside.begin * column, 0.0f);
+    std::fill(to + inside.end * column, to + staged.width * column, 0.0f);
   }
 }
 
@@ -39,7 +41,7 @@ void stage_planar(const StagedInput& staged, const float* source, int64_t channe
     }
   } else if (channel_stride == 1) {
     transpose(source, column_stride, to + inside.begin, staged.channel_step, inside.size(), channels);
-    clear_planar_edges(staged, inside, to);
+    clear_edges(staged, inside, to);
   } else {
     copy_strided_rows(source, channel_stride, column_stride, to, staged.channel_step, channels,
                       {inside.begin, inside.size(), staged.width - inside.end});
@@ -64,15 +66,6 @@ void stage_blocked(const StagedInput& staged, const float* source, int64_t chann
       else
         for (int64_t c = 0; c < channels; ++c) block[c] = from[c * channel_stride];
     }
-  }
-}
-
-void clear_blocked_edges(const StagedInput& staged, Range inside, float* to) {
-  const int64_t pixel = staged.shape.images * kChannelBlock;
-  for (int64_t b = 0; b < staged.blocks; ++b) {
-    float* block = to + b * staged.block_step;
-    std::fill(block, block + inside.begin * pixel, 0.0f);
-    std::fill(block + inside.end * pixel, block + staged.width * pixel, 0.0f);
   }
 }
 
@@ -139,10 +132,7 @@ void prefetch_rows(const float* at, int64_t step, int64_t rows, int64_t columns)
 void clear_padding(const StagedInput& staged, float* to) {
   if (!staged.shape.blocked && staged.shape.images == 1) return;
   for (const auto& residue : staged.residues) {
-    if (staged.shape.blocked)
-      clear_blocked_edges(staged, residue.inside, to);
-    else
-      clear_planar_edges(staged, residue.inside, to);
+    clear_edges(staged, residue.inside, to);
     to += staged.residue_step;
   }
 }

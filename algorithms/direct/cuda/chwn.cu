@@ -183,65 +183,51 @@ std::map<int, int64_t> pixels_by_taps(const direct::AxisResidue& axis, int64_t s
   return pixels;
 }
 
-class ChwnPlan final : public Plan {
+class ChwnPlan final : public PackedFilterPlan {
  public:
-  explicit ChwnPlan(const ConvProblem& problem) : problem_(problem), packed_(problem, false) {}
+  explicit ChwnPlan(const ConvProblem& problem) : PackedFilterPlan(problem, false) {}
 
-  int64_t workspace_bytes() const override { return packed_.bytes(); }
-  double longest_sum() const override { return packed_.longest_sum(); }
   // Taps on padding are no work; depth, channels and images are rounded up to whole slabs and tiles.
   std::optional<OperationCount> operations() const override {
     using T = ChwnTile;
-    const Extent2 read = problem_.pass == Pass::forward ? problem_.input : problem_.output();
-    const int channels = direct::pass_channels(problem_).read;
     int64_t depth = 0;  // of all written pixels
-    for (const PackedResidue& residue : packed_.residues())
-      for (const auto& [row_taps, rows] : pixels_by_taps(residue.y, read.h))
-        for (const auto& [column_taps, columns] : pixels_by_taps(residue.x, read.w))
-          depth += rows * columns * round_up(int64_t{row_taps} * column_taps * channels, T::kDepth);
-    const auto steps = static_cast<double>(depth * problem_.groups * packed_.channel_tiles() *
-                                           ceil_div(problem_.batch, T::kImages));
+    for (const PackedResidue& residue : residues_)
+      for (const auto& [row_taps, rows] : pixels_by_taps(residue.y, read_.size[2]))
+        for (const auto& [column_taps, columns] : pixels_by_taps(residue.x, read_.size[3]))
+          depth += rows * columns * round_up(int64_t{row_taps} * column_taps * channels_.read, T::kDepth);
+    const auto steps =
+        static_cast<double>(depth * problem_.groups * channel_tiles_ * ceil_div(problem_.batch, T::kImages));
     return OperationCount{2 * steps * T::kChannels * T::kImages, 0,
-                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes()),
+                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes()),
                           steps * (T::kChannels + T::kImages) * sizeof(float)};
-  }
-  bool has_prepare() const override { return true; }
-
-  void prepare(const ConvArgs& args, Queue& queue) override {
-    queue.phase(Phase::prepare);
-    packed_.pack(static_cast<const float*>(args.filter), static_cast<float*>(args.workspace), queue);
-    queue.end_phase();
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
-    const bool forward = problem_.pass == Pass::forward;
-    const TensorShape read = problem_.shape(forward ? Role::input : Role::output);
-    const TensorShape written = problem_.shape(written_role(problem_.pass));
-    const direct::PassChannels channels = direct::pass_channels(problem_);
     const bool fours = problem_.batch % 4 == 0;
     const auto kernel = problem_.epilogue == Epilogue::none ? (fours ? chwn<true, false> : chwn<false, false>)
                                                             : (fours ? chwn<true, true> : chwn<false, true>);
     queue.phase(Phase::product);
-    for (const PackedResidue& residue : packed_.residues()) {
-      const ChwnArgs a{.read = static_cast<const float*>(forward ? args.input : args.output),
-                       .filter = static_cast<const float*>(args.workspace) + residue.filter_offset,
-                       .written = static_cast<float*>(forward ? args.output : args.input),
-                       .read_c = read.stride[1],
-                       .read_h = read.stride[2],
-                       .read_w = read.stride[3],
-                       .written_k = written.stride[1],
-                       .written_h = written.stride[2],
-                       .written_w = written.stride[3],
-                       .next_tap = residue.x.read_tap_step * read.stride[3] - channels.read * read.stride[1],
-                       .read_height = static_cast<int>(read.size[2]),
-                       .read_width = static_cast<int>(read.size[3]),
-                       .batch = static_cast<int>(problem_.batch),
-                       .read_channels = channels.read,
-                       .written_channels = channels.written,
-                       .channel_tiles = static_cast<int>(packed_.channel_tiles()),
-                       .y = residue.y,
-                       .x = residue.x,
-                       .finish = finish_of(problem_.epilogue, args.bias)};
+    for (const PackedResidue& residue : residues_) {
+      const ChwnArgs a{
+          .read = static_cast<const float*>(forward_ ? args.input : args.output),
+          .filter = static_cast<const float*>(args.workspace) + residue.filter_offset,
+          .written = static_cast<float*>(forward_ ? args.output : args.input),
+          .read_c = read_.stride[1],
+          .read_h = read_.stride[2],
+          .read_w = read_.stride[3],
+          .written_k = written_.stride[1],
+          .written_h = written_.stride[2],
+          .written_w = written_.stride[3],
+          .next_tap = residue.x.read_tap_step * read_.stride[3] - channels_.read * read_.stride[1],
+          .read_height = narrow(read_.size[2]),
+          .read_width = narrow(read_.size[3]),
+          .batch = narrow(problem_.batch),
+          .read_channels = channels_.read,
+          .written_channels = channels_.written,
+          .channel_tiles = narrow(channel_tiles_),
+          .y = residue.y,
+          .x = residue.x,
+          .finish = finish_of(problem_.epilogue, args.bias)};
       const dim3 grid(static_cast<unsigned>(residue.y.extent * residue.x.extent),
                       static_cast<unsigned>(a.channel_tiles * problem_.groups),
                       static_cast<unsigned>(ceil_div(problem_.batch, ChwnTile::kImages)));
@@ -249,10 +235,6 @@ class ChwnPlan final : public Plan {
     }
     queue.end_phase();
   }
-
- private:
-  ConvProblem problem_;
-  PackedFilter packed_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/common/rounding.hpp"
 
 namespace convscope::direct {
@@ -105,10 +106,9 @@ TiledShape tiled_shape(const AxisResidue& y, const AxisResidue& x, int read_chan
   return best;
 }
 
-// Enough slices for two blocks on each of 132 multiprocessors, each of at least 32 steps, as many as the cap
-// holds.
+// Enough slices for two blocks on each multiprocessor, each of at least 32 steps, as many as the cap holds.
 int gradient_slices(const ConvProblem& p, int64_t workspace_cap) {
-  constexpr int64_t kBlocks = 264, kMinSteps = 32;
+  constexpr int64_t kBlocks = 2 * kMultiprocessors, kMinSteps = 32;
   const Extent2 out = p.output();
   const int64_t tiles = p.groups * ceil_div(p.out_channels_per_group(), GradientTile::kRows) *
                         ceil_div(p.in_channels_per_group() * p.filter.h * p.filter.w, GradientTile::kColumns);

@@ -35,16 +35,16 @@ __global__ void pack_filter(PackArgs a) {
 
 }  // namespace
 
-void PackedFilter::pack(const float* filter, float* workspace, Queue& queue) const {
+void PackedFilterPlan::prepare(const ConvArgs& args, Queue& queue) {
   const TensorShape shape = problem_.shape(Role::filter);
-  const bool forward = problem_.pass == Pass::forward;
+  queue.phase(Phase::prepare);
   for (const PackedResidue& residue : residues_) {
     const int taps = residue.y.taps * residue.x.taps;
     if (taps == 0) continue;
-    const PackArgs args{.filter = filter,
-                        .packed = workspace + residue.filter_offset,
-                        .written_stride = forward ? shape.stride[0] : shape.stride[1],
-                        .read_stride = forward ? shape.stride[1] : shape.stride[0],
+    const PackArgs pack{.filter = static_cast<const float*>(args.filter),
+                        .packed = static_cast<float*>(args.workspace) + residue.filter_offset,
+                        .written_stride = shape.stride[forward_ ? 0 : 1],
+                        .read_stride = shape.stride[forward_ ? 1 : 0],
                         .r_stride = shape.stride[2],
                         .s_stride = shape.stride[3],
                         .group_stride = problem_.out_channels_per_group() * shape.stride[0],
@@ -59,8 +59,9 @@ void PackedFilter::pack(const float* filter, float* workspace, Queue& queue) con
                         .taps = taps};
     launch(pack_filter,
            dim3(static_cast<unsigned>(channels_.read * taps), static_cast<unsigned>(problem_.groups)),
-           static_cast<unsigned>(std::min<int64_t>(256, channel_tiles() * 64)), 0, queue, args);
+           static_cast<unsigned>(std::min<int64_t>(256, channel_tiles_ * 64)), 0, queue, pack);
   }
+  queue.end_phase();
 }
 
 }  // namespace convscope::CONVSCOPE_KERNELS

@@ -1,6 +1,6 @@
-// The filter as the kernels of tiled.cu and chwn.cu read it: rows of 64 written channels, zeros past the last
-// one, one row for every (tap, read channel) in the order of the taps of one residue. Filter loads are then
-// plain copies for every layout, pass and residue.
+// The base of the plans of tiled.cu and chwn.cu, whose kernels read a packed filter: rows of 64 written
+// channels, zeros past the last one, one row for every (tap, read channel) in the order of the taps of one
+// residue. Filter loads are then plain copies for every layout, pass and residue.
 #pragma once
 
 #include <algorithm>
@@ -18,42 +18,49 @@ struct PackedResidue {
   int64_t filter_offset = 0;  // floats into the workspace
 };
 
-// All residues of forward (one) or backward-data, with their places in the workspace.
-class PackedFilter {
+// Forward, of one residue, or backward-data. The workspace has the packed filters of all residues.
+class PackedFilterPlan : public Plan {
  public:
-  PackedFilter(const ConvProblem& problem, bool channels_outside)
-      : problem_(problem), channels_(direct::pass_channels(problem)), channels_outside_(channels_outside) {
-    const bool forward = problem.pass == Pass::forward;
-    for (const direct::AxisResidue& y : direct::axis_residues(direct::vertical(problem), forward))
-      for (const direct::AxisResidue& x : direct::axis_residues(direct::horizontal(problem), forward)) {
-        residues_.push_back({y, x, floats_});
-        floats_ += problem.groups * channel_tiles() * static_cast<int64_t>(y.taps) * x.taps * channels_.read *
-                   direct::TiledTile::kChannels;
-      }
-  }
-
-  int64_t bytes() const { return floats_ * static_cast<int64_t>(sizeof(float)); }
-  // Terms of the longest sum of a residue. Taps on padding add zeros, which are no terms.
-  double longest_sum() const {
-    const Extent2 read = problem_.pass == Pass::forward ? problem_.input : problem_.output();
+  int64_t workspace_bytes() const final { return floats_ * static_cast<int64_t>(sizeof(float)); }
+  // Of the residue with the longest. Taps on padding add zeros, which are no terms.
+  double longest_sum() const final {
     const auto inside = [](const direct::AxisResidue& axis, int64_t size) {
       return std::min<int64_t>(axis.taps, ceil_div(size, axis.read_tap_step));
     };
     int64_t taps = 0;
     for (const PackedResidue& residue : residues_)
-      taps = std::max(taps, inside(residue.y, read.h) * inside(residue.x, read.w));
+      taps = std::max(taps, inside(residue.y, read_.size[2]) * inside(residue.x, read_.size[3]));
     return static_cast<double>(taps) * channels_.read;
   }
-  int64_t channel_tiles() const { return ceil_div(channels_.written, 64); }
-  const std::vector<PackedResidue>& residues() const { return residues_; }
+  bool has_prepare() const final { return true; }
+  void prepare(const ConvArgs& args, Queue& queue) final;
 
-  void pack(const float* filter, float* workspace, Queue& queue) const;
+ protected:
+  PackedFilterPlan(const ConvProblem& problem, bool channels_outside)
+      : problem_(problem),
+        forward_(problem.pass == Pass::forward),
+        channels_(direct::pass_channels(problem)),
+        channel_tiles_(ceil_div(channels_.written, direct::TiledTile::kChannels)),
+        read_(problem.shape(forward_ ? Role::input : Role::output)),
+        written_(problem.shape(written_role(problem.pass))),
+        channels_outside_(channels_outside) {
+    for (const direct::AxisResidue& y : direct::axis_residues(direct::vertical(problem), forward_))
+      for (const direct::AxisResidue& x : direct::axis_residues(direct::horizontal(problem), forward_)) {
+        residues_.push_back({y, x, floats_});
+        floats_ += problem.groups * channel_tiles_ * static_cast<int64_t>(y.taps) * x.taps * channels_.read *
+                   direct::TiledTile::kChannels;
+      }
+  }
+
+  const ConvProblem problem_;
+  const bool forward_;
+  const direct::PassChannels channels_;
+  const int64_t channel_tiles_;  // of a group
+  const TensorShape read_, written_;
+  std::vector<PackedResidue> residues_;
 
  private:
-  ConvProblem problem_;
-  direct::PassChannels channels_;
-  bool channels_outside_;
-  std::vector<PackedResidue> residues_;
+  const bool channels_outside_;
   int64_t floats_ = 0;
 };
 

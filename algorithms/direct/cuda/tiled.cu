@@ -167,69 +167,56 @@ __global__ void __launch_bounds__(TiledTile::kThreads, TiledTile::kBlocks) tiled
   }
 }
 
-class TiledPlan final : public Plan {
+class TiledPlan final : public PackedFilterPlan {
  public:
-  explicit TiledPlan(const ConvProblem& problem) : problem_(problem), packed_(problem, true) {
-    const bool forward = problem.pass == Pass::forward;
-    const TensorShape read = problem.shape(forward ? Role::input : Role::output);
-    const TensorShape written = problem.shape(written_role(problem.pass));
-    const direct::PassChannels channels = direct::pass_channels(problem);
-    for (const PackedResidue& residue : packed_.residues()) {
+  explicit TiledPlan(const ConvProblem& problem) : PackedFilterPlan(problem, true) {
+    for (const PackedResidue& residue : residues_) {
       TiledArgs args{};
-      args.read_n = read.stride[0], args.read_c = read.stride[1];
-      args.read_h = read.stride[2], args.read_w = read.stride[3];
-      args.written_n = written.stride[0], args.written_k = written.stride[1];
-      args.written_h = written.stride[2], args.written_w = written.stride[3];
-      args.read_height = static_cast<int>(read.size[2]), args.read_width = static_cast<int>(read.size[3]);
-      args.read_channels = channels.read, args.written_channels = channels.written;
-      args.channel_tiles = static_cast<int>(packed_.channel_tiles());
+      args.read_n = read_.stride[0], args.read_c = read_.stride[1];
+      args.read_h = read_.stride[2], args.read_w = read_.stride[3];
+      args.written_n = written_.stride[0], args.written_k = written_.stride[1];
+      args.written_h = written_.stride[2], args.written_w = written_.stride[3];
+      args.read_height = narrow(read_.size[2]), args.read_width = narrow(read_.size[3]);
+      args.read_channels = channels_.read, args.written_channels = channels_.written;
+      args.channel_tiles = narrow(channel_tiles_);
       args.y = residue.y, args.x = residue.x;
-      args.shape = direct::tiled_shape(residue.y, residue.x, channels.read);
+      args.shape = direct::tiled_shape(residue.y, residue.x, channels_.read);
       args.tiles_x = narrow(ceil_div(residue.x.extent, args.shape.tile_w));
       args.tiles = args.tiles_x * narrow(ceil_div(residue.y.extent, args.shape.tile_h));
-      residues_.push_back(args);
+      args_.push_back(args);
     }
   }
 
-  int64_t workspace_bytes() const override { return packed_.bytes(); }
-  double longest_sum() const override { return packed_.longest_sum(); }
   std::string implementation() const override {
-    const direct::TiledShape& shape = residues_.front().shape;
+    const direct::TiledShape& shape = args_.front().shape;
     return std::to_string(TiledTile::kChannels) + " channels x " + std::to_string(shape.tile_h) + "x" +
            std::to_string(shape.tile_w) + " pixels, " + std::to_string(shape.channels) + " channels a step";
   }
   // Every pixel of a tile and every channel of a block, those past the edge and taps on padding included.
   std::optional<OperationCount> operations() const override {
     int64_t pairs = 0, staged = 0;
-    for (const TiledArgs& a : residues_) {
+    for (const TiledArgs& a : args_) {
       const int64_t steps = int64_t{a.tiles} * a.read_channels, taps = int64_t{a.y.taps} * a.x.taps;
       pairs += steps * TiledTile::kPixels * taps;
       staged += taps > 0 ? steps * staged_bytes(a) : 0;
     }
-    const auto blocks = static_cast<double>(problem_.batch * problem_.groups * packed_.channel_tiles());
+    const auto blocks = static_cast<double>(problem_.batch * problem_.groups * channel_tiles_);
     return OperationCount{2 * blocks * TiledTile::kChannels * static_cast<double>(pairs), 0,
-                          static_cast<double>(problem_.total_bytes() + 2 * packed_.bytes()),
+                          static_cast<double>(problem_.total_bytes() + 2 * workspace_bytes()),
                           blocks * static_cast<double>(staged)};
-  }
-  bool has_prepare() const override { return true; }
-
-  void prepare(const ConvArgs& args, Queue& queue) override {
-    queue.phase(Phase::prepare);
-    packed_.pack(static_cast<const float*>(args.filter), static_cast<float*>(args.workspace), queue);
-    queue.end_phase();
   }
 
   void run(const ConvArgs& args, Queue& queue) override {
-    const bool forward = problem_.pass == Pass::forward, nhwc = problem_.layout == Layout::nhwc;
+    const bool nhwc = problem_.layout == Layout::nhwc;
     const auto kernel = problem_.epilogue == Epilogue::none
                             ? (nhwc ? tiled<true, false> : tiled<false, false>)
                             : (nhwc ? tiled<true, true> : tiled<false, true>);
     queue.phase(Phase::product);
-    for (size_t i = 0; i < residues_.size(); ++i) {
-      TiledArgs residue = residues_[i];
-      residue.read = static_cast<const float*>(forward ? args.input : args.output);
-      residue.written = static_cast<float*>(forward ? args.output : args.input);
-      residue.filter = static_cast<const float*>(args.workspace) + packed_.residues()[i].filter_offset;
+    for (size_t i = 0; i < args_.size(); ++i) {
+      TiledArgs residue = args_[i];
+      residue.read = static_cast<const float*>(forward_ ? args.input : args.output);
+      residue.written = static_cast<float*>(forward_ ? args.output : args.input);
+      residue.filter = static_cast<const float*>(args.workspace) + residues_[i].filter_offset;
       residue.finish = finish_of(problem_.epilogue, args.bias);
       const dim3 grid(static_cast<unsigned>(residue.tiles * problem_.batch),
                       static_cast<unsigned>(residue.channel_tiles * problem_.groups));
@@ -240,9 +227,7 @@ class TiledPlan final : public Plan {
   }
 
  private:
-  ConvProblem problem_;
-  PackedFilter packed_;
-  std::vector<TiledArgs> residues_;
+  std::vector<TiledArgs> args_;  // of each residue, but for the pointers
 };
 
 }  // namespace

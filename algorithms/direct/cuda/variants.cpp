@@ -26,7 +26,7 @@ Support within_kernel_limits(const ConvProblem& p) {
                          "a count of " + std::to_string(size) + ": the direct kernels count to 2^30");
   const auto tiles = [&](int64_t channels) { return p.groups * ceil_div(channels, TiledTile::kChannels); };
   const int64_t blocks =
-      std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), p.batch / 128});
+      std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), ceil_div(p.batch, 128)});
   return require(blocks <= kMaxGridYz, Reason::unsupported_size,
                  std::to_string(blocks) + " blocks along one side of the grid, of 65535");
 }

@@ -155,6 +155,9 @@ TEST_F(DirectCuda, RefusesWithTheReason) {
   EXPECT_THAT(supports("direct.tiled.cuda", "n=1 c=3 hw=64x64 k=4 rs=40x40").why(), HasSubstr("96 KiB"));
   EXPECT_EQ(supports("direct.tiled.cuda", "n=1048576 c=3 hw=64x64 k=4 rs=3x3").reason(),
             Reason::unsupported_size);
+  EXPECT_TRUE(supports("direct.chwn.cuda", "chwn n=8388480 c=1 hw=1x1 k=1 rs=1x1"));  // 65535 blocks
+  EXPECT_EQ(supports("direct.chwn.cuda", "chwn n=8388481 c=1 hw=1x1 k=1 rs=1x1").reason(),
+            Reason::unsupported_size);
 }
 
 TEST(TiledShape, CoversEveryPixelWithinSharedMemory) {

@@ -9,7 +9,7 @@
 namespace convscope::fft {
 namespace {
 
-// The largest block up to `max` of `whole`, at least 1 step, such that blocks are equally large.
+// The largest block up to `limit` of `whole`, at least 1 step, such that blocks are equally large.
 int64_t even_block(int64_t whole, int64_t limit, int64_t step) {
   const int64_t steps = ceil_div(whole, step), max_steps = std::clamp<int64_t>(limit / step, 1, steps);
   return std::min(whole, ceil_div(steps, ceil_div(steps, max_steps)) * step);

@@ -20,10 +20,7 @@ namespace {
 constexpr int64_t kStreamBytes = 4 << 20;
 
 float* tensor_of(const ConvArgs& args, const Operand& operand, int64_t group) {
-  void* tensor = operand.role == Role::input    ? args.input
-                 : operand.role == Role::filter ? args.filter
-                                                : args.output;
-  return static_cast<float*>(tensor) + group * operand.group_offset;
+  return static_cast<float*>(args.tensor(operand.role)) + group * operand.group_offset;
 }
 
 LanePlanes planes_of(const Operand& operand, int64_t first_lane, int64_t end_lane, int64_t other) {
@@ -39,7 +36,6 @@ SpectralPlan::SpectralPlan(const ConvProblem& problem, int size, int64_t llc_byt
     : problem_(problem),
       size_(size),
       threads_(options.threads),
-      groups_(problem.groups),
       geometry_(make_geometry(problem, size)),
       panel_columns_(gemm_shape().columns_per_panel) {
   blocking_ = choose_blocking(geometry_, size, problem.groups, llc_bytes, options);
@@ -59,23 +55,20 @@ bool SpectralPlan::stream(int64_t bin) const {
 }
 
 int64_t SpectralPlan::workspace_bytes() const {
-  const int64_t filters = blocking_.keep_filters ? groups_ : 1;
+  const int64_t filters = blocking_.keep_filters ? problem_.groups : 1;
   return bins(size_) * (a_bin_ + filters * b_bin_ + y_bin_) * static_cast<int64_t>(sizeof(float)) +
          threads_ * scratch_bytes(size_);
 }
 
 std::string SpectralPlan::implementation() const {
-  const auto part = [](int64_t block, int64_t whole) {
-    return std::to_string(block) + (block == whole ? "" : " of " + std::to_string(whole));
-  };
-  const std::string side = std::to_string(size_);
-  return "overlap-save " + side + "x" + side + ", 4-multiplication complex product, " +
-         part(blocking_.rows, geometry_.rows()) + " x " + part(blocking_.columns, geometry_.columns()) +
-         " over " + part(blocking_.depth, geometry_.depth());
+  return "overlap-save " + to_text(Extent2{size_, size_}) + ", 4-multiplication complex product, " +
+         part_text(blocking_.rows, geometry_.rows()) + " x " +
+         part_text(blocking_.columns, geometry_.columns()) + " over " +
+         part_text(blocking_.depth, geometry_.depth());
 }
 
 SpectralPlan::Areas SpectralPlan::areas(void* workspace, int64_t group) const {
-  const int64_t count = bins(size_), filters = blocking_.keep_filters ? groups_ : 1;
+  const int64_t count = bins(size_), filters = blocking_.keep_filters ? problem_.groups : 1;
   Areas areas{};
   areas.b = static_cast<float*>(workspace);
   areas.a = areas.b + filters * count * b_bin_;
@@ -181,20 +174,17 @@ double SpectralPlan::longest_sum() const {
 
 void SpectralPlan::prepare(const ConvArgs& args, Queue&) {
   if (!blocking_.keep_filters) return;
-  for (int64_t group = 0; group < groups_; ++group)
+  for (int64_t group = 0; group < problem_.groups; ++group)
     transform_b(tensor_of(args, geometry_.b, group), {0, geometry_.columns()}, {0, geometry_.depth()},
                 areas(args.workspace, group));
 }
 
 void SpectralPlan::run(const ConvArgs& args, Queue& queue) {
-  for (int64_t group = 0; group < groups_; ++group) run_group(args, group, queue);
+  for (int64_t group = 0; group < problem_.groups; ++group) run_group(args, group, queue);
 }
 
 template <class Visit>
 void SpectralPlan::for_steps(const Visit& visit) const {
-  const auto block = [](int64_t first, int64_t step, int64_t whole) {
-    return Block{first, std::min(step, whole - first)};
-  };
   // Which tiles of A and which columns and depth of B the areas hold.
   std::optional<Block> a_held;
   std::optional<std::pair<Block, Block>> b_held;
@@ -263,7 +253,7 @@ std::optional<OperationCount> SpectralPlan::operations() const {
     group.cached_bytes += 2 * 8 * all_bins * sums * static_cast<double>(products);
     if (step.inverts) count_transforms(geometry_.y, step.columns, vector, step.rows, group);
   });
-  const auto groups = static_cast<double>(groups_);
+  const auto groups = static_cast<double>(problem_.groups);
   return OperationCount{group.product_flops * groups, group.transform_flops * groups,
                         static_cast<double>(problem_.total_bytes()) + group.bytes * groups,
                         group.cached_bytes * groups};

@@ -28,10 +28,6 @@ class SpectralPlan final : public Plan {
   double longest_sum() const override;
 
  private:
-  struct Block {
-    int64_t first = 0, count = 0;
-    bool operator==(const Block&) const = default;
-  };
   struct Areas {
     float *a, *b, *y, *scratch;
   };
@@ -65,7 +61,6 @@ class SpectralPlan final : public Plan {
   ConvProblem problem_;
   int size_;
   int threads_;
-  int64_t groups_;
   Geometry geometry_;
   Blocking blocking_;
   int64_t panel_columns_;

@@ -37,8 +37,8 @@ class FullPlan final : public Plan {
 
   int64_t workspace_bytes() const override { return bytes_; }
   std::string implementation() const override {
-    return "transforms of " + to_text(Extent2{size_.h, size_.w}) + ", " + std::to_string(chunk_) +
-           (chunk_ == p_.batch ? "" : " of " + std::to_string(p_.batch)) + " images";
+    return "transforms of " + to_text(Extent2{size_.h, size_.w}) + ", " +
+           convscope::fft::part_text(chunk_, p_.batch) + " images";
   }
   std::optional<OperationCount> operations() const override;
   bool has_prepare() const override { return p_.pass != Pass::backward_filter; }
@@ -52,11 +52,7 @@ class FullPlan final : public Plan {
   }
 
  private:
-  static float* tensor(const ConvArgs& args, Role role) {
-    return static_cast<float*>(role == Role::input    ? args.input
-                               : role == Role::filter ? args.filter
-                                                      : args.output);
-  }
+  static float* tensor(const ConvArgs& args, Role role) { return static_cast<float*>(args.tensor(role)); }
   static float2* at(const ConvArgs& args, int64_t bytes) {
     return reinterpret_cast<float2*>(static_cast<unsigned char*>(args.workspace) + bytes);
   }

@@ -25,7 +25,7 @@ int64_t filter_rows(const Geometry& g) {
   return g.depth_is_tiles ? g.rows() : g.depth();
 }
 
-// The largest block up to `max` of `whole`, at least `step` or whole, such that blocks are equally large.
+// The largest block up to `limit` of `whole`, at least `step` or whole, such that blocks are equally large.
 int64_t even_tiles(int64_t whole, int64_t limit, int64_t step) {
   if (limit >= whole) return whole;
   if (limit < step) return std::max<int64_t>(limit, 1);

@@ -15,22 +15,10 @@ namespace convscope::CONVSCOPE_KERNELS {
 namespace {
 
 using convscope::fft::Axis;
+using convscope::fft::Block;
+using convscope::fft::block;
 using convscope::fft::Geometry;
 using convscope::fft::Operand;
-
-struct Block {
-  int64_t first = 0, count = 0;
-  bool operator==(const Block&) const = default;
-};
-constexpr Block block(int64_t first, int64_t step, int64_t whole) {
-  return {first, step < whole - first ? step : whole - first};
-}
-
-float* tensor_of(const ConvArgs& args, Role role) {
-  return static_cast<float*>(role == Role::input    ? args.input
-                             : role == Role::filter ? args.filter
-                                                    : args.output);
-}
 
 PlaneAxis plane_axis(const Axis& axis) {
   return {axis.stride, static_cast<int>(axis.extent), static_cast<int>(axis.step),
@@ -92,7 +80,6 @@ class TiledPlan final : public Plan {
   TiledPlan(const ConvProblem& problem, int size, Device& device, const PlanOptions& options)
       : problem_(problem),
         size_(size),
-        groups_(problem.groups),
         by_tma_(runs_sm_90a(device.info())),
         geometry_(convscope::fft::make_geometry(problem, size)),
         blocking_(convscope::fft::choose_tiled_blocking(geometry_, tile_bins(size), problem.groups,
@@ -104,16 +91,13 @@ class TiledPlan final : public Plan {
         y_(geometry_.y, problem.groups, device) {}
 
   int64_t workspace_bytes() const override {
-    return convscope::fft::spectra_bytes(geometry_, tile_bins(size_), groups_, blocking_);
+    return convscope::fft::spectra_bytes(geometry_, tile_bins(size_), problem_.groups, blocking_);
   }
   std::string implementation() const override {
-    const auto part = [](int64_t count, int64_t whole) {
-      return std::to_string(count) + (count == whole ? "" : " of " + std::to_string(whole));
-    };
-    const std::string side = std::to_string(size_);
-    return "overlap-save " + side + "x" + side + ", 3-multiplication complex product, " +
-           part(blocking_.tiles, tiles()) + " tiles, " + part(blocking_.columns, geometry_.columns()) +
-           " columns";
+    using convscope::fft::part_text;
+    return "overlap-save " + to_text(Extent2{size_, size_}) + ", 3-multiplication complex product, " +
+           part_text(blocking_.tiles, tiles()) + " tiles, " +
+           part_text(blocking_.columns, geometry_.columns()) + " columns";
   }
   // Whole blocks of planes and of the product; a complex multiply-add is three real ones.
   std::optional<OperationCount> operations() const override;
@@ -142,7 +126,6 @@ class TiledPlan final : public Plan {
 
   ConvProblem problem_;
   int size_;
-  int64_t groups_;
   bool by_tma_;
   Geometry geometry_;
   convscope::fft::TiledBlocking blocking_;
@@ -157,7 +140,7 @@ TiledPlan::Areas TiledPlan::areas(void* workspace) const {
   const auto area = [&](int64_t others, int64_t lanes) {
     const int64_t row = convscope::fft::padded_row(lanes), bin = others * row, group = tile_bins(size_) * bin;
     const ComplexSpectra spectra{next, group, bin, row};
-    next += groups_ * group;
+    next += problem_.groups * group;
     return spectra;
   };
   const bool filter_gradient = geometry_.depth_is_tiles;
@@ -170,7 +153,8 @@ TiledPlan::Areas TiledPlan::areas(void* workspace) const {
 
 void TiledPlan::transform(const PlaneTable& table, Block lanes, Block others, const ConvArgs& args,
                           const ComplexSpectra& spectra, Queue& queue) const {
-  transform_planes(size_, tensor_of(args, table.role()), table.part(lanes, others), spectra, queue);
+  transform_planes(size_, static_cast<const float*>(args.tensor(table.role())), table.part(lanes, others),
+                   spectra, queue);
 }
 
 void TiledPlan::multiply(const Areas& areas, Block tiles, Block columns, Queue& queue) const {
@@ -183,7 +167,7 @@ void TiledPlan::multiply(const Areas& areas, Block tiles, Block columns, Queue& 
   product.columns = static_cast<int>(columns.count);
   product.depth = static_cast<int>(geometry_.depth_is_tiles ? tiles.count : geometry_.depth());
   product.bins = tile_bins(size_);
-  product.groups = static_cast<int>(groups_);
+  product.groups = static_cast<int>(problem_.groups);
   product.accumulate = geometry_.depth_is_tiles && tiles.first > 0;
   product.by_tma = multiplies_by_tma(product.rows);
   multiply_spectra(product, queue);
@@ -241,8 +225,8 @@ void TiledPlan::run(const ConvArgs& args, Queue& queue) {
     }
     void invert(Block columns, Block others) {
       queue.phase(Phase::inverse);
-      invert_planes(plan.size_, areas.y, plan.y_.part(columns, others), tensor_of(args, plan.y_.role()),
-                    queue);
+      invert_planes(plan.size_, areas.y, plan.y_.part(columns, others),
+                    static_cast<float*>(args.tensor(plan.y_.role())), queue);
     }
   };
   Enqueue enqueue{*this, args, queue};
@@ -283,7 +267,7 @@ std::optional<OperationCount> TiledPlan::operations() const {
   Counter counter{*this, {}};
   if (blocking_.keep_filters) counter.transform_b({0, geometry_.columns()}, {0, geometry_.depth()});
   for_steps(counter);
-  const auto groups = static_cast<double>(groups_);
+  const auto groups = static_cast<double>(problem_.groups);
   return OperationCount{counter.group.product_flops * groups, counter.group.transform_flops * groups,
                         static_cast<double>(problem_.total_bytes()) + counter.group.bytes * groups,
                         counter.group.cached_bytes * groups};

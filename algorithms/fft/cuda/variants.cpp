@@ -65,9 +65,7 @@ class TiledFft final : public FftOnGpu {
     return CONVSCOPE_BUILDS(make_tiled_fft_plan).of(device.info().kind)(p, size_, device, options);
   }
 
-  // A transform mixes all elements of a tile and rounds once at each of its log2(S^2) levels of butterflies
-  // (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
-  double error_growth(const ConvProblem&) const override { return 2.0 * std::log2(size_); }
+  double error_growth(const ConvProblem&) const override { return fft::tile_error_growth(size_); }
 
  private:
   int size_;

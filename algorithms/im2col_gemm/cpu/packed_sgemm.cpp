@@ -52,11 +52,12 @@ class Part {
     group_floats_ = panels * deep_panel();
     // To add to a transposed C is slow.
     const int64_t max_depth = c_transposed ? panels * kMaxDepth : kMaxDepth;
-    depth_ = ceil_div(share.depth.count(), ceil_div(share.depth.count(), max_depth));
+    depth_ = evenly(share.depth.count(), max_depth);
     b_in_place_ = b_in_place(product);
-    // Rows of A are not worth packing for a single panel.
+    // A is not worth packing for so few panels.
+    const int64_t few = has_narrow_panels_ && !product.a.transposed ? 2 : 1;
     a_in_place_ =
-        a_in_place(product) || (product.images == Images::together && share.columns.count() <= panel_);
+        a_in_place(product) || (product.images == Images::together && share.columns.count() <= few * panel_);
     // In place as many as L1 holds: there is nothing to gain from more.
     panels_ = b_in_place_ ? std::max<int64_t>(1, kMaxDepth / depth_) : group_floats_ / (depth_ * panel_);
     rows_ = (floats - scratch_floats(panels, 0)) / depth_;
@@ -69,10 +70,9 @@ class Part {
   }
 
   SumLevels levels() const {
-    // Whether rows of A are read in place depends on the thread's share of the columns.
+    // Whether rows of A are read in place, and in which parts, depends on a thread's share of the columns.
     const bool whole = !c_transposed_ && by_rows(p_, share_.columns.count());
-    const int64_t depth = whole ? share_.depth.count() : depth_;
-    return in_chains(share_.depth.count(), depth);
+    return in_chains(share_.depth.count(), whole ? share_.depth.count() : depth_);
   }
 
   void run(float* scratch) const {
@@ -82,7 +82,7 @@ class Part {
     float* const b = tile + tile_floats();
     float* const a = b + group_floats_;
     const Range &rows = share_.rows, &columns = share_.columns;
-    const int64_t row_step = ceil_div(rows.count(), ceil_div(rows.count(), rows_));
+    const int64_t row_step = evenly(rows.count(), rows_);
     for (int64_t k = share_.depth.begin; k < share_.depth.end; k += depth_)
       for (int64_t i = rows.begin; i < rows.end; i += row_step) {
         const int64_t together = std::min(row_step, rows.end - i);
@@ -146,27 +146,33 @@ class Part {
   // A block of rows times a group of panels; `a` and `b` are what is packed.
   void multiply_group(const Block& block, const float* a, const float* b, int64_t j, int64_t columns,
                       float* tile) const {
+    // The micro-kernel goes panel by panel itself: a call for each register block would show where the depth
+    // is small.
+    if (has_narrow_panels_ && column_pixels_ == 0)
+      return multiply(block, {0, block.rows}, a, b, j, columns,
+                      b_in_place_ ? Prefetch{} : Prefetch{p_.b.data, 0}, tile);
     const int64_t together = has_narrow_panels_ && !b_in_place_ ? panel_ : columns;
-    for (const int64_t end = j + columns; j < end; j += together, b += together * block.depth)
+    for (const int64_t end = j + columns; j < end; j += together, b += together * block.depth) {
+      const int64_t count = std::min(together, end - j);
       for (int64_t n = 0; n < block.blocks; ++n)
-        multiply(block, n, a, b, j, std::min(together, end - j), tile);
+        multiply(block, row_block(block.rows, block.blocks, n), a, b, j, count,
+                 prefetched(block, n, j, count), tile);
+    }
   }
 
-  // Register block `n` of rows times some panels.
-  void multiply(const Block& block, int64_t n, const float* a, const float* b, int64_t j, int64_t columns,
-                float* tile) const {
+  // Some rows of a block, where C passes through a tile those of one register block, times some panels.
+  void multiply(const Block& block, RowBlock rows, const float* a, const float* b, int64_t j, int64_t columns,
+                Prefetch prefetch, float* tile) const {
     const GemmMode mode = this->mode(block.k);
-    const RowBlock rows = row_block(block.rows, block.blocks, n);
     const int64_t i = block.row + rows.begin, depth = block.depth;
     const auto gemm = a_in_place_ && !p_.a.transposed ? gemm_rows : gemm_columns;
-    const int64_t a_stride = a_in_place_ ? p_.a.stride : rows.count;
+    const int64_t a_stride = a_in_place_ ? p_.a.stride : 0;
     if (a_in_place_)
       a = p_.a.data + (p_.a.transposed ? block.k * a_stride + i : i * a_stride + block.k);
     else
       a += rows.begin * depth;
     GemmPanels panels{b};
     if (b_in_place_) panels = {p_.b.data + block.k * p_.b.stride + j, p_.b.stride};
-    Prefetch prefetch = prefetched(block, n, j, columns);
     float* const c = p_.c + i * p_.c_stride;
     if (!c_transposed_ && column_pixels_ == 0) {
       gemm(a, a_stride, panels, c + j, p_.c_stride, rows.count, columns, depth, mode, prefetch);
@@ -229,6 +235,15 @@ class Part {
   int64_t panels_ = 0, group_floats_ = 0;       // of a group of panels
 };
 
+// One image of a product whose images are multiplied one by one.
+MatrixProduct of_image(MatrixProduct product, int64_t image) {
+  product.images = Images::together;
+  product.columns = product.image_pixels;
+  product.b.data += image * product.b.image_step;
+  product.c += image * product.c_image_step;
+  return product;
+}
+
 // What one thread computes of a product, in `scratch`.
 void run_share(const MatrixProduct& product, bool c_transposed, const Share& share, int64_t scratch_bytes,
                float* scratch) {
@@ -236,13 +251,8 @@ void run_share(const MatrixProduct& product, bool c_transposed, const Share& sha
   for_each_stretch(share.columns.begin, share.columns.end, product.image_pixels, product.image_pixels,
                    [&](int64_t first, int64_t count, int64_t) {
                      const int64_t image = first / product.image_pixels, pixel = first % product.image_pixels;
-                     MatrixProduct one = product;
-                     one.images = Images::together;
-                     one.columns = product.image_pixels;
-                     one.b.data += image * product.b.image_step;
-                     one.c += image * product.c_image_step;
                      const Share part{share.rows, {pixel, pixel + count}, share.depth};
-                     Part(one, c_transposed, part, scratch_bytes).run(scratch);
+                     Part(of_image(product, image), c_transposed, part, scratch_bytes).run(scratch);
                    });
 }
 
@@ -259,7 +269,8 @@ class Packed final : public Gemm {
       return vectors->transposed ? SumLevels{0, asked.depth}
                                  : SumLevels{ceil_div(asked.depth, lanes()) + lanes(), 1};
     const bool exchange = better_exchanged(asked);
-    const MatrixProduct product = exchange ? exchanged(asked) : asked;
+    MatrixProduct product = exchange ? exchanged(asked) : asked;
+    if (one_by_one(product)) product = of_image(product, 0);
     return Part(product, exchange, share_of(product, {}, 0), scratch_bytes).levels();
   }
   double executed_flops(const MatrixProduct& product, int threads) const override {

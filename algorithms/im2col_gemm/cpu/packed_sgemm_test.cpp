@@ -102,7 +102,8 @@ void expect_exact_however_it_lies(const ProductSize& shape, int64_t spare) {
 TEST(PackedSgemm, IsExactOnOddSizes) {
   for (const ProductSize& shape :
        {ProductSize{1, 1, 1}, ProductSize{13, 5, 3}, ProductSize{15, 33, 7}, ProductSize{3, 63, 20},
-        ProductSize{29, 49, 65}, ProductSize{31, 16, 40}, ProductSize{90, 131, 11}})
+        ProductSize{29, 49, 65}, ProductSize{31, 16, 40}, ProductSize{90, 131, 11}, ProductSize{90, 1, 33},
+        ProductSize{90, 26, 70}, ProductSize{90, 24, 7}})
     for (const int64_t spare : {0, 3}) expect_exact_however_it_lies(shape, spare);
 }
 
@@ -179,6 +180,17 @@ TEST(PackedSgemm, IsExactOnImagesThatAreApart) {
       }
 }
 
+TEST(PackedSgemm, SumsAnImageThatIsApartAsItDoesByItself) {
+  const MatrixProduct alone{
+      .rows = 64, .columns = 16, .depth = 1000, .a = {nullptr, 1000}, .b = {nullptr, 16}};
+  MatrixProduct apart = alone;  // 512 columns, too many to read all rows in place
+  apart.columns = 32 * alone.columns;
+  apart.images = Images::in_columns;
+  apart.image_pixels = alone.columns;
+  const int64_t scratch = packed().scratch_bytes(1 << 20);
+  EXPECT_EQ(packed().levels(apart, scratch).longest(), packed().levels(alone, scratch).longest());
+}
+
 // Neither operand is packed, and a second part of the depth is added to the first.
 TEST(PackedSgemm, IsExactWhereRowsMeetMoreColumnsThanACacheHolds) {
   ExactProduct({37, 150, 900}, false, false, false, 0).expect_exact(1, 0);
@@ -190,6 +202,7 @@ TEST(PackedSgemm, IsExactOnEveryInstructionSet) {
     expect_exact_however_it_lies({15, 49, 40}, 0);
     expect_exact_however_it_lies({20, 5, 300}, 2);
     expect_exact_however_it_lies({70, 150, 70}, 3);
+    expect_exact_however_it_lies({70, 1, 33}, 0);
     for (const int64_t rows : {1, 3, 7}) expect_exact_however_it_lies({rows, 41, 53}, 1);
   });
 }

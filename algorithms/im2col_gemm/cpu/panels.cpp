@@ -1,6 +1,7 @@
 // See panels.hpp.
 #include "algorithms/im2col_gemm/cpu/panels.hpp"
 
+#include <cstddef>
 #include <cstring>
 
 #include "algorithms/common/packed_gemm.hpp"
@@ -19,14 +20,18 @@ constexpr int64_t kNarrowRowsTogether = 4;
 constexpr int64_t kNarrowStepsTogether = 16;
 
 // Two copies of a fixed size, which may overlap, are faster than one of any.
+template <int64_t Half>
+void copy_halves(const float* from, int64_t count, float* to) {
+  constexpr size_t kBytes = Half * sizeof(float);
+  std::memcpy(to, from, kBytes);
+  std::memcpy(to + count - Half, from + count - Half, kBytes);
+}
+
+// Of a register block, which has 4 to 16 rows but for the last products of few.
 void copy_row(const float* from, int64_t count, float* to) {
-  constexpr int64_t kHalf = 8, kHalfBytes = kHalf * static_cast<int64_t>(sizeof(float));
-  if (count < kHalf || count > 2 * kHalf) {
-    std::copy_n(from, count, to);
-    return;
-  }
-  std::memcpy(to, from, kHalfBytes);
-  std::memcpy(to + count - kHalf, from + count - kHalf, kHalfBytes);
+  if (count >= 8 && count <= 16) return copy_halves<8>(from, count, to);
+  if (count >= 4 && count < 8) return copy_halves<4>(from, count, to);
+  std::copy_n(from, count, to);
 }
 
 // `count` columns of B, `depth` rows of them, from column `at` of the panels on.

@@ -14,6 +14,9 @@ namespace {
 constexpr int64_t kMaxRowsInPlace = 64;
 // With a transposed A of so small a depth, or less, so does packing it: its lines stay in L1.
 constexpr int64_t kMaxDepthInPlace = 64;
+// The lines of a column-major matrix are added to one sum after the other: not so many that it becomes
+// inexact.
+constexpr int64_t kMaxDepthByLines = 4096;
 
 // Rows of B as the micro-kernel reads them.
 bool is_b_in_rows(const MatrixProduct& product) {
@@ -122,17 +125,22 @@ bool better_exchanged(const MatrixProduct& product) {
 }
 
 std::optional<VectorProduct> as_vectors(const MatrixProduct& product) {
+  if (product.images != Images::together) return std::nullopt;
+  // Of the rows of C or, where C has a single column of neighbours, of that column.
+  const bool column = product.columns == 1 && product.c_stride == 1 &&
+                      (product.b.transposed || product.b.stride == 1) &&
+                      (!product.a.transposed || product.depth <= kMaxDepthByLines);
   const int64_t max_rows = product.b.transposed ? kMaxVectorsByRows : kMaxVectorsByLines;
-  if (product.images != Images::together || product.rows > max_rows || product.a.transposed)
-    return std::nullopt;
-  return VectorProduct{.rows = product.columns,
+  if (!column && (product.rows > max_rows || product.a.transposed)) return std::nullopt;
+  const Operand &matrix = column ? product.a : product.b, &x = column ? product.b : product.a;
+  return VectorProduct{.rows = column ? product.rows : product.columns,
                        .depth = product.depth,
-                       .vectors = product.rows,
-                       .matrix = product.b.data,
-                       .stride = product.b.stride,
-                       .transposed = !product.b.transposed,
-                       .x = product.a.data,
-                       .x_step = product.a.stride,
+                       .vectors = column ? 1 : product.rows,
+                       .matrix = matrix.data,
+                       .stride = matrix.stride,
+                       .transposed = matrix.transposed == column,
+                       .x = x.data,
+                       .x_step = x.stride,
                        .y = product.c,
                        .y_step = product.c_stride,
                        .accumulate = product.accumulate};

@@ -59,11 +59,6 @@ struct DeviceChunkSize {
   int64_t images = 1, rows = 1;
 };
 
-// As many chunks as with `part`, of nearly equal size.
-int64_t evenly(int64_t whole, int64_t part) {
-  return ceil_div(whole, ceil_div(whole, part));
-}
-
 DeviceChunkSize device_chunk_size(const ConvProblem& p, int64_t bytes) {
   const auto fits = [&](int64_t images, int64_t rows) {
     const int64_t floats = layout(p, images, rows).floats();
@@ -92,14 +87,10 @@ struct Stored {
 
 }  // namespace
 
-DeviceChunks cut_for_device(const ConvProblem& p, int64_t cap, int64_t resident) {
-  const DeviceChunkSize size = device_chunk_size(p, std::min(cap, resident));
+DeviceChunks cut_for_device(const ConvProblem& p, int64_t bytes) {
+  const DeviceChunkSize size = device_chunk_size(p, bytes);
   DeviceChunks chunks = layout(p, size.images, size.rows);
-  const int64_t height = p.output().h;
-  for (int64_t image = 0; image < p.batch; image += size.images)
-    for (int64_t row = 0; row < height; row += size.rows)
-      chunks.list.push_back(
-          {image, std::min(size.images, p.batch - image), row, std::min(size.rows, height - row)});
+  chunks.list = list_of_chunks(p, size.images, size.rows);
   return chunks;
 }
 

@@ -24,7 +24,7 @@ struct MatrixStrides {
 };
 
 struct DeviceChunks {
-  std::vector<Chunk> list;      // image by image, top to bottom; the first is the largest
+  std::vector<Chunk> list;      // the first is the largest
   bool builds_columns = true;   // false: the input itself is the column matrix (pointwise)
   bool image_matrices = false;  // NCHW: a matrix for each image
   bool gathers_output = false;  // NCHW: the output of a chunk is copied to or from one matrix
@@ -36,9 +36,9 @@ struct DeviceChunks {
   int64_t floats() const { return column_floats + gathered_floats + sum_floats; }
 };
 
-// As large as `resident` and `cap` bytes allow, at least one output row. Pointwise: the whole batch, in
+// As large as `bytes` of workspace allow, at least one output row. Pointwise: the whole batch, in
 // backward-filter of NCHW as many images as the sums allow.
-DeviceChunks cut_for_device(const ConvProblem& problem, int64_t cap, int64_t resident = kResidentBytes);
+DeviceChunks cut_for_device(const ConvProblem& problem, int64_t bytes);
 
 // The longest distance between the rows of any matrix, in elements.
 int64_t longest_row(const ConvProblem& problem);

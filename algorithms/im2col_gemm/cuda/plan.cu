@@ -316,7 +316,7 @@ void ColumnPlan::run(const ConvArgs& args, Queue& queue) {
 template <typename MakeGemm>
 std::unique_ptr<Plan> make_plan(const ConvProblem& problem, int64_t cap, const MakeGemm& make_gemm) {
   const auto plan_in = [&](int64_t bytes) {
-    DeviceChunks chunks = cut_for_device(problem, bytes, bytes);
+    DeviceChunks chunks = cut_for_device(problem, bytes);
     const int64_t left = std::max(cap, bytes) - chunks.floats() * static_cast<int64_t>(sizeof(float));
     return std::make_unique<ColumnPlan>(problem, std::move(chunks), make_gemm(std::max<int64_t>(left, 0)));
   };

@@ -1,6 +1,6 @@
 // Our SGEMM of row-major matrices in device memory, either one transposed, of any sizes and strides, in
-// batches: how a product is tiled and, along the depth, split (sgemm.cpp), and its
-// launches (sgemm.cu). The kernel is that of algorithms/common/batched_sgemm.cuh.
+// batches: how a product is tiled and, along the depth, split (sgemm.cpp), and its launches (sgemm.cu). The
+// kernel is that of algorithms/common/batched_sgemm.cuh.
 #pragma once
 
 #include <array>

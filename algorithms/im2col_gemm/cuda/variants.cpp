@@ -15,10 +15,13 @@ namespace {
 
 using namespace im2col_gemm;
 
+// The variants differ in the SGEMM, of which `make_plan` has one whose matrices have rows of up to `max_row`
+// elements.
 class Im2colOnGpu : public Algorithm {
  public:
-  Im2colOnGpu(std::string id, std::string provider, std::string summary, int64_t max_row)
-      : max_row_(max_row) {
+  using MakePlan = Builds<std::unique_ptr<Plan> (*)(const ConvProblem&, Device&, const PlanOptions&)>;
+  Im2colOnGpu(std::string id, std::string provider, std::string summary, MakePlan make_plan, int64_t max_row)
+      : make_plan_(make_plan), max_row_(max_row) {
     info_.id = std::move(id);
     info_.family = "gemm";
     info_.provider = std::move(provider);
@@ -38,10 +41,16 @@ class Im2colOnGpu : public Algorithm {
                        std::to_string(max_row_));
   }
 
+  std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
+                             const PlanOptions& options) const override {
+    return make_plan_.of(device.info().kind)(p, device, options);
+  }
+
  protected:
   AlgorithmInfo info_;
 
  private:
+  MakePlan make_plan_;
   int64_t max_row_;
 };
 
@@ -49,13 +58,8 @@ class OwnVariant final : public Im2colOnGpu {
  public:
   OwnVariant()
       : Im2colOnGpu("im2col_gemm.cuda", "convscope", "im2col in chunks that fit in L2, and our SGEMM",
-                    kMaxSgemmStride) {
+                    CONVSCOPE_BUILDS(make_own_sgemm_plan), kMaxSgemmStride) {
     info_.takes_epilogues = true;
-  }
-
-  std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
-                             const PlanOptions& options) const override {
-    return CONVSCOPE_BUILDS(make_own_sgemm_plan).of(device.info().kind)(p, device, options);
   }
 };
 
@@ -65,18 +69,13 @@ class CublasVariant final : public Im2colOnGpu {
   CublasVariant()
       : Im2colOnGpu("im2col_gemm.cublas.cuda", "cublas",
                     "im2col in chunks that fit in L2, and the SGEMM of cuBLAS",
-                    std::numeric_limits<int32_t>::max()) {}
+                    CONVSCOPE_BUILDS(make_library_sgemm_plan), std::numeric_limits<int32_t>::max()) {}
 
   Support takes(const ConvProblem& p, const DeviceInfo& device) const override {
     if (Support support = Im2colOnGpu::takes(p, device); !support) return support;
     if (device.kind != DeviceKind::cuda) return Support::yes();
     const std::string defect = cuda::blas_defect();
     return require(defect.empty(), Reason::library_missing, defect);
-  }
-
-  std::unique_ptr<Plan> plan(const ConvProblem& p, Device& device,
-                             const PlanOptions& options) const override {
-    return CONVSCOPE_BUILDS(make_library_sgemm_plan).of(device.info().kind)(p, device, options);
   }
 };
 

@@ -69,7 +69,7 @@ TEST_P(Im2colGemmCuda, IsRightInChunksOfSomeImagesOrRows) {
   for (const char* shape : {"n=7 c=3 hw=9x8 k=5 rs=3x3 pad=1x1", "n=5 c=2 hw=11x11 k=6 rs=3x3 pad=1x1",
                             "n=5 c=4 hw=7x7 k=3 rs=1x1", "n=2 c=3 hw=19x13 k=4 rs=5x3 stride=2x1 pad=2x1"})
     for (const ConvProblem& problem : share(in_every_pass(std::span(&shape, 1)))) {
-      const DeviceChunks whole = cut_for_device(problem, INT64_MAX);
+      const DeviceChunks whole = cut_for_device(problem, kResidentBytes);
       if (whole.floats() == 0) continue;
       const int64_t cap = whole.floats() * 2;  // half
       EXPECT_GT(cut_for_device(problem, cap).list.size(), whole.list.size()) << to_line(problem);
@@ -151,7 +151,7 @@ TEST_F(Im2colGemmCudaVariants, GiveTheSameBitsInMoreChunksForward) {
     for (const char* line :
          {"nchw n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1", "nhwc n=3 c=5 hw=13x11 k=17 rs=3x3 pad=1x1"}) {
       const ConvProblem p = parse_problem(line);
-      EXPECT_GT(cut_for_device(p, 40000).list.size(), cut_for_device(p, INT64_MAX).list.size());
+      EXPECT_GT(cut_for_device(p, 40000).list.size(), cut_for_device(p, kResidentBytes).list.size());
       EXPECT_EQ(result_of(variant(id), p, 40000), result_of(variant(id), p, INT64_MAX)) << id << " " << line;
     }
 }
@@ -264,7 +264,7 @@ TEST(DeviceChunks, StayInTheCacheOfAGpu) {
   for (ConvProblem p : in_every_pass(std::array{"n=256 c=96 hw=27x27 k=256 rs=5x5 pad=2x2",
                                                 "n=256 c=3 hw=227x227 k=96 rs=11x11 stride=4x4",
                                                 "n=64 c=512 hw=7x7 k=2048 rs=1x1"})) {
-    const DeviceChunks chunks = cut_for_device(p, INT64_MAX);
+    const DeviceChunks chunks = cut_for_device(p, kResidentBytes);
     EXPECT_LE(chunks.floats() * 4, kResidentBytes) << to_line(p);
     int64_t rows = 0;
     for (const Chunk& chunk : chunks.list) rows += chunk.images * chunk.rows;
@@ -274,7 +274,7 @@ TEST(DeviceChunks, StayInTheCacheOfAGpu) {
 
 TEST(DeviceChunks, TakeImagesTogetherAsOneMatrixOnlyWhereTilesWouldBeIdle) {
   const auto gathers = [](const char* line) {
-    return cut_for_device(parse_problem(line), INT64_MAX).gathers_output;
+    return cut_for_device(parse_problem(line), kResidentBytes).gathers_output;
   };
   EXPECT_TRUE(gathers("nchw n=8 c=16 hw=13x13 k=8 rs=3x3 pad=1x1"));
   EXPECT_FALSE(gathers("nchw n=8 c=16 hw=27x27 k=8 rs=3x3 pad=1x1"));

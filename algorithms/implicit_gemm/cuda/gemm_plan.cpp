@@ -37,27 +37,30 @@ Chains chains(const Product& product) {
   return is_widened(product) ? Chains{piece / 8, 2} : Chains{0, piece / 4};
 }
 
-}  // namespace
-
-Choice choice_for(const ConvProblem& problem) {
-  if (problem.math == MathMode::fp32) return {kSimtTiles, kSimtMachine, kSimtDepth};
-  if (storage_type(problem.math) == DataType::f32) return {kTensorTiles, kTensorMachine, kTensorDepth};
-  if (pairs_channels(problem)) return {kPairedTiles, kTensorMachine, kTensorDepth, true};
-  return {kWidenedTiles, kTensorMachine, kTensorDepth};
+// The tiles that a kernel exists for in the math and layout of a problem.
+std::span<const Tile> tiles_for(const ConvProblem& problem) {
+  if (problem.math == MathMode::fp32) return kSimtTiles;
+  if (storage_type(problem.math) == DataType::f32) return kTensorTiles;
+  if (pairs_channels(problem)) return kPairedTiles;
+  return kWidenedTiles;
 }
 
-std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes) {
+}  // namespace
+
+std::vector<Product> products(const ConvProblem& problem, int64_t workspace_bytes) {
+  const bool paired = pairs_channels(problem);
+  const Machine& machine = problem.math == MathMode::fp32 ? kSimtMachine : kTensorMachine;
   ConvProblem words = problem;
-  if (choice.paired) words.in_channels /= 2;
+  if (paired) words.in_channels /= 2;
   std::vector<Product> all;
   for (const IndexMap& map : index_maps(words))
-    all.push_back({map, choose_split(map, choice.tiles, choice.machine, workspace_bytes), problem.math,
-                   choice.paired, problem.epilogue});
+    all.push_back({map, choose_split(map, tiles_for(problem), machine, workspace_bytes), problem.math, paired,
+                   problem.epilogue});
   return all;
 }
 
-GemmPlan::GemmPlan(const ConvProblem& problem, std::vector<Product> products, const Launchers& launchers)
-    : problem_(problem), products_(std::move(products)), launchers_(launchers) {}
+GemmPlan::GemmPlan(const ConvProblem& problem, std::vector<Product> products, DeviceKind device)
+    : problem_(problem), products_(std::move(products)), device_(device) {}
 
 int64_t GemmPlan::workspace_bytes() const {
   int64_t elements = 0;
@@ -117,14 +120,16 @@ void GemmPlan::run(const ConvArgs& args, Queue& queue) {
   Tensors tensors{args.input, args.filter, args.output, nullptr, args.bias};
   if (problem_.pass == Pass::backward_data) tensors = {args.output, args.filter, args.input};
   if (problem_.pass == Pass::backward_filter) tensors = {args.input, args.output, args.filter};
+  const auto multiply = problem_.math == MathMode::fp32 ? CONVSCOPE_BUILDS(implicit_gemm_simt).of(device_)
+                                                        : CONVSCOPE_BUILDS(implicit_gemm_tensor).of(device_);
   for (const Product& product : products_) {
     const bool split = product.tiling.splits > 1;
     tensors.partials = split ? static_cast<float*>(args.workspace) : nullptr;
     queue.phase(Phase::product);
-    launchers_.multiply(product, tensors, queue);
+    multiply(product, tensors, queue);
     if (!split) continue;
     queue.phase(Phase::inverse);
-    launchers_.add_partials(product, tensors, queue);
+    CONVSCOPE_BUILDS(implicit_gemm_add_partials).of(device_)(product, tensors, queue);
   }
   queue.end_phase();
 }

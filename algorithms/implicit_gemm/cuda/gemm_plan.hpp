@@ -9,23 +9,14 @@
 
 namespace convscope::implicit_gemm {
 
-// The tiles that a kernel exists for and what to weigh when choosing.
-struct Choice {
-  std::span<const Tile> tiles;
-  Machine machine;
-  int depth;            // that a block takes at a time
-  bool paired = false;  // 16-bit elements in pairs
-};
-
-// What the kernels offer for the math and layout of a problem.
-Choice choice_for(const ConvProblem& problem);
-
-// The products of a problem, with partial sums that fit into `workspace_bytes`.
-std::vector<Product> products(const ConvProblem& problem, const Choice& choice, int64_t workspace_bytes);
+// The products of a problem, in tiles that a kernel exists for, with partial sums that fit into
+// `workspace_bytes`.
+std::vector<Product> products(const ConvProblem& problem, int64_t workspace_bytes);
 
 class GemmPlan final : public Plan {
  public:
-  GemmPlan(const ConvProblem& problem, std::vector<Product> products, const Launchers& launchers);
+  // `device`: cuda or the emulator.
+  GemmPlan(const ConvProblem& problem, std::vector<Product> products, DeviceKind device);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
@@ -38,7 +29,7 @@ class GemmPlan final : public Plan {
  private:
   ConvProblem problem_;
   std::vector<Product> products_;
-  Launchers launchers_;
+  DeviceKind device_;
 };
 
 }  // namespace convscope::implicit_gemm

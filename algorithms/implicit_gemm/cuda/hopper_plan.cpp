@@ -19,12 +19,16 @@ std::string describe(const HopperTile& tile, const PixelBoxes& pixels) {
          (box.images == 1 ? " image" : " images");
 }
 
-void relay(const HopperLaunchers& launchers, const Relayout& relayout, const void* from, void* to,
-           Queue& queue) {
-  if (const auto* lines = std::get_if<LinePack>(&relayout))
-    launchers.pack_lines(*lines, from, to, queue);
+// A tensor as TMA reads it: as it lies, or repacked to `to`.
+const void* repacked(const std::optional<Relayout>& relayout, const void* from, void* to, Phase phase,
+                     DeviceKind device, Queue& queue) {
+  if (!relayout) return from;
+  queue.phase(phase);
+  if (const auto* lines = std::get_if<LinePack>(&*relayout))
+    CONVSCOPE_BUILDS(implicit_gemm_pack_lines).of(device)(*lines, from, to, queue);
   else
-    launchers.repack(std::get<Repack>(relayout), from, to, queue);
+    CONVSCOPE_BUILDS(implicit_gemm_repack).of(device)(std::get<Repack>(*relayout), from, to, queue);
+  return to;
 }
 
 // "repacked" and how.
@@ -39,19 +43,11 @@ int loads_of_sum(const BoxedGradient& product) {
 
 }  // namespace
 
-HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers)
-    : problem_(problem), work_(std::move(work)), launchers_(launchers) {}
+HopperPlan::HopperPlan(const ConvProblem& problem, HopperWork work, DeviceKind device)
+    : problem_(problem), work_(std::move(work)), device_(device) {}
 
 int64_t HopperPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.filter) + implicit_gemm::workspace_bytes(work_.image);
-}
-
-void* HopperPlan::packed_filter(const ConvArgs& args) const {
-  return args.workspace;
-}
-
-void* HopperPlan::packed_image(const ConvArgs& args) const {
-  return static_cast<unsigned char*>(args.workspace) + implicit_gemm::workspace_bytes(work_.filter);
 }
 
 std::string HopperPlan::implementation() const {
@@ -96,29 +92,26 @@ bool HopperPlan::has_prepare() const {
 
 void HopperPlan::prepare(const ConvArgs& args, Queue& queue) {
   if (!work_.filter) return;
-  queue.phase(Phase::prepare);
-  relay(launchers_, *work_.filter, args.filter, packed_filter(args), queue);
+  repacked(work_.filter, args.filter, args.workspace, Phase::prepare, device_, queue);
   queue.end_phase();
 }
 
 void HopperPlan::run(const ConvArgs& args, Queue& queue) {
   const bool forward = problem_.pass == Pass::forward;
-  Tensors tensors{forward ? args.input : args.output, args.filter, forward ? args.output : args.input,
-                  nullptr, args.bias};
-  if (work_.filter) tensors.b = packed_filter(args);
-  if (work_.image) {
-    queue.phase(Phase::layout);
-    relay(launchers_, *work_.image, tensors.a, packed_image(args), queue);
-    tensors.a = packed_image(args);
-  }
+  // Of the workspace, behind the filter.
+  auto* const image =
+      static_cast<unsigned char*>(args.workspace) + implicit_gemm::workspace_bytes(work_.filter);
+  const Tensors tensors{
+      repacked(work_.image, forward ? args.input : args.output, image, Phase::layout, device_, queue),
+      work_.filter ? args.workspace : args.filter, forward ? args.output : args.input, nullptr, args.bias};
   queue.phase(Phase::product);
-  for (const BoxedProduct& product : work_.products) launchers_.multiply(product, tensors, queue);
+  for (const BoxedProduct& product : work_.products)
+    CONVSCOPE_BUILDS(implicit_gemm_hopper).of(device_)(product, tensors, queue);
   queue.end_phase();
 }
 
-HopperFilterPlan::HopperFilterPlan(const ConvProblem& problem, GradientWork work,
-                                   const HopperLaunchers& launchers)
-    : problem_(problem), work_(work), launchers_(launchers) {}
+HopperFilterPlan::HopperFilterPlan(const ConvProblem& problem, GradientWork work, DeviceKind device)
+    : problem_(problem), work_(work), map_(index_maps(problem).front()), device_(device) {}
 
 int64_t HopperFilterPlan::workspace_bytes() const {
   return implicit_gemm::workspace_bytes(work_.input) + implicit_gemm::workspace_bytes(work_.output) +
@@ -156,28 +149,20 @@ double HopperFilterPlan::truncation_error() const {
   return kTruncationOfWgmma * loads_of_sum(work_.product) * steps(work_.product.pixels());
 }
 
-const void* HopperFilterPlan::repacked(const std::optional<Relayout>& relayout, const void* from, void* to,
-                                       Queue& queue) const {
-  if (!relayout) return from;
-  queue.phase(Phase::layout);
-  relay(launchers_, *relayout, from, to, queue);
-  return to;
-}
-
 void HopperFilterPlan::run(const ConvArgs& args, Queue& queue) {
   auto* const input = static_cast<unsigned char*>(args.workspace);
   unsigned char* const output = input + implicit_gemm::workspace_bytes(work_.input);
   unsigned char* const partials = output + implicit_gemm::workspace_bytes(work_.output);
   const bool split = work_.product.splits > 1;
-  const Tensors tensors{repacked(work_.output, args.output, output, queue),
-                        repacked(work_.input, args.input, input, queue), args.filter,
+  const Tensors tensors{repacked(work_.output, args.output, output, Phase::layout, device_, queue),
+                        repacked(work_.input, args.input, input, Phase::layout, device_, queue), args.filter,
                         split ? reinterpret_cast<float*>(partials) : nullptr};
   queue.phase(Phase::product);
-  launchers_.multiply_pixels(work_.product, tensors, queue);
+  CONVSCOPE_BUILDS(implicit_gemm_hopper_filter).of(device_)(work_.product, tensors, queue);
   if (split) {
     queue.phase(Phase::inverse);
-    const IndexMap map = index_maps(problem_).front();
-    launchers_.add_partials({map, {{}, work_.product.splits}, problem_.math}, tensors, queue);
+    CONVSCOPE_BUILDS(implicit_gemm_add_partials)
+        .of(device_)({map_, {{}, work_.product.splits}, problem_.math}, tensors, queue);
   }
   queue.end_phase();
 }

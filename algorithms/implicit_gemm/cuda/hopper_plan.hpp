@@ -10,7 +10,8 @@ namespace convscope::implicit_gemm {
 // Forward and backward-data: one product or one for each residue of the stride.
 class HopperPlan final : public Plan {
  public:
-  HopperPlan(const ConvProblem& problem, HopperWork work, const HopperLaunchers& launchers);
+  // `device`: cuda or the emulator.
+  HopperPlan(const ConvProblem& problem, HopperWork work, DeviceKind device);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
@@ -23,18 +24,15 @@ class HopperPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  void* packed_filter(const ConvArgs& args) const;
-  void* packed_image(const ConvArgs& args) const;
-
   ConvProblem problem_;
   HopperWork work_;
-  HopperLaunchers launchers_;
+  DeviceKind device_;
 };
 
 // Backward-filter: one product; with a split depth its partial sums are then added in order.
 class HopperFilterPlan final : public Plan {
  public:
-  HopperFilterPlan(const ConvProblem& problem, GradientWork work, const HopperLaunchers& launchers);
+  HopperFilterPlan(const ConvProblem& problem, GradientWork work, DeviceKind device);
 
   int64_t workspace_bytes() const override;
   std::string implementation() const override;
@@ -45,12 +43,10 @@ class HopperFilterPlan final : public Plan {
   void run(const ConvArgs& args, Queue& queue) override;
 
  private:
-  const void* repacked(const std::optional<Relayout>& relayout, const void* from, void* to,
-                       Queue& queue) const;
-
   ConvProblem problem_;
   GradientWork work_;
-  HopperLaunchers launchers_;
+  IndexMap map_;  // by which partial sums are added
+  DeviceKind device_;
 };
 
 }  // namespace convscope::implicit_gemm

@@ -79,7 +79,6 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
   }
   // In runs where they reach, whether the plan would take them or not.
   void expect_right_in_tile(const ConvProblem& problem, const HopperTile& tile, int splits = 1) {
-    const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
     if (problem.pass == Pass::backward_filter) {
       GradientWork work = gradient_work(problem, INT64_MAX);
       const int bytes = narrow(bytes_per_element(storage_type(problem.math)));
@@ -88,29 +87,28 @@ class Hopper : public ::testing::TestWithParam<EmulatorOrder> {
       work.product.all_loads = narrow(loads(work.product));
       work.product.tile = tile;
       set_splits(work.product, splits);
-      HopperFilterPlan plan(problem, work, launchers);
+      HopperFilterPlan plan(problem, work, DeviceKind::emulator);
       return expect_right(problem, plan);
     }
     HopperWork work = hopper_work(problem);
     for (BoxedProduct& product : work.products) set_tile(product, tile);
-    HopperPlan plan(problem, work, launchers);
+    HopperPlan plan(problem, work, DeviceKind::emulator);
     expect_right(problem, plan);
   }
 
   // Where runs would reach all taps, too.
   void expect_right_in_boxes(const ConvProblem& problem) {
-    const HopperLaunchers launchers = hopper_launchers(DeviceKind::emulator);
     if (problem.pass == Pass::backward_filter) {
       GradientWork work = gradient_work(problem, INT64_MAX);
       cut(work.product, false, kStagePixels, kWgmmaPixels);
       work.product.all_loads = narrow(loads(work.product));
       set_splits(work.product, 1);
-      HopperFilterPlan plan(problem, work, launchers);
+      HopperFilterPlan plan(problem, work, DeviceKind::emulator);
       return expect_right(problem, plan);
     }
     HopperWork work = hopper_work(problem);
     for (BoxedProduct& product : work.products) cut(product, false, product.tile.rows, product.tile.rows);
-    HopperPlan plan(problem, work, launchers);
+    HopperPlan plan(problem, work, DeviceKind::emulator);
     expect_right(problem, plan);
   }
 

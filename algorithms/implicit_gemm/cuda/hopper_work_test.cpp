@@ -47,7 +47,7 @@ TEST(HopperWork, SplitsTheDepthOfAFilterAsFarAsTheWorkspaceReaches) {
   ConvProblem nchw = problem;
   nchw.layout = Layout::nchw;
   const GradientWork repacked = gradient_work(nchw, 0);
-  const HopperFilterPlan plan(nchw, repacked, hopper_launchers(DeviceKind::emulator));
+  const HopperFilterPlan plan(nchw, repacked, DeviceKind::emulator);
   EXPECT_EQ(plan.workspace_bytes(), nchw.bytes(Role::input) + nchw.bytes(Role::output));
 }
 

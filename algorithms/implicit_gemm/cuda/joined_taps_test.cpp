@@ -73,7 +73,7 @@ TEST_P(JoinedTapsOf, AFilterIsRightInEveryTileAndWithASplitDepth) {
       GradientWork work = gradient_work(problem, INT64_MAX);
       work.product.tile = tile;
       set_splits(work.product, splits);
-      HopperFilterPlan plan(problem, work, hopper_launchers(DeviceKind::emulator));
+      HopperFilterPlan plan(problem, work, DeviceKind::emulator);
       expect_right(problem, plan);
     }
 }
@@ -106,14 +106,13 @@ TEST(JoinedTaps, AreNotThereWhereTmaReadsTheInputAsItLies) {
   EXPECT_FALSE(joined("bf16 nhwc n=1 c=16 hw=9x9 k=4 rs=3x3"));
   EXPECT_TRUE(joined("bf16 nchw n=1 c=16 hw=9x9 k=4 rs=3x3"));
   const ConvProblem problem = parse_problem("bf16 nhwc n=1 c=16 hw=9x9 k=4 rs=3x3");
-  EXPECT_EQ(
-      HopperPlan(problem, hopper_work(problem), hopper_launchers(DeviceKind::emulator)).workspace_bytes(), 0);
+  EXPECT_EQ(HopperPlan(problem, hopper_work(problem), DeviceKind::emulator).workspace_bytes(), 0);
 }
 
 // Input of 2 images and 15 lines: (15 - 7 + 1) / 2 windows and 7 taps make 16 pixels of 4 elements.
 TEST(JoinedTaps, PlansCountWhatTheyPackAndMultiply) {
   const ConvProblem problem = parse_problem("bf16 nhwc n=2 c=3 hw=15x15 k=8 rs=7x7 stride=2x2");
-  const HopperPlan plan(problem, hopper_work(problem), hopper_launchers(DeviceKind::emulator));
+  const HopperPlan plan(problem, hopper_work(problem), DeviceKind::emulator);
   const int64_t input = 2 * 15 * 16 * 4 * 2, filter = 8 * 7 * 32 * 2;
   EXPECT_EQ(plan.workspace_bytes(), round_up(input, 256) + round_up(filter, 256));
   EXPECT_TRUE(plan.has_prepare());

@@ -1,5 +1,5 @@
-// One matrix product as the kernels are launched with it. The functions exist once for the GPU (namespace
-// cuda, in builds with CUDA) and once for the emulator; they enqueue and return.
+// One matrix product as the kernels are launched with it, and the functions that launch them: once for the
+// GPU (namespace cuda, in builds with CUDA) and once for the emulator. They enqueue and return.
 #pragma once
 
 #include "algorithms/implicit_gemm/cuda/index_map.hpp"
@@ -27,22 +27,13 @@ struct Tensors {
   const float* bias = nullptr;  // of the epilogue
 };
 
-struct Launchers {
-  // D, or with more than one split the partial sums.
-  void (*multiply)(const Product&, const Tensors&, Queue&) = nullptr;
-  // D from the partial sums, added in the order of the splits.
-  void (*add_partials)(const Product&, const Tensors&, Queue&) = nullptr;
-};
-
-// Of the device that the queue will be of: cuda or the emulator.
-Launchers simt_launchers(DeviceKind kind);
-Launchers tensor_launchers(DeviceKind kind);
-
 }  // namespace convscope::implicit_gemm
 
 namespace convscope {
 CONVSCOPE_IN_BOTH(
+    // D, or with more than one split the partial sums: in fp32, and in the other math modes.
     void implicit_gemm_simt(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
     void implicit_gemm_tensor(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);
+    // D from the partial sums, added in the order of the splits.
     void implicit_gemm_add_partials(const implicit_gemm::Product&, const implicit_gemm::Tensors&, Queue&);)
 }  // namespace convscope

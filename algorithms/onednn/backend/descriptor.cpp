@@ -1,4 +1,4 @@
-// See descriptor.hpp. The #ifs below are the only places that know two versions of oneDNN.
+// See descriptor.hpp.
 #include "algorithms/onednn/backend/descriptor.hpp"
 
 #include <functional>
@@ -24,14 +24,6 @@ Descriptor advance(Descriptor candidate, const Accept& accept) {
 // What backward needs of forward is computed from what ReLU left, so that a fused forward keeps nothing.
 dnnl::prop_kind kind_of(Epilogue epilogue) {
   return epilogue == Epilogue::none ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
-}
-
-void append_relu(dnnl::post_ops& operations) {
-#if DNNL_VERSION_MAJOR >= 3
-  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-#else
-  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
-#endif
 }
 
 // oneDNN 2 goes through operation descriptors, which have to live while its list of implementations is
@@ -175,13 +167,19 @@ int argument(Pass pass, Role role) {
   return pass == Pass::forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
 }
 
+dnnl::post_ops relu_behind() {
+  dnnl::post_ops operations;
+#if DNNL_VERSION_MAJOR >= 3
+  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+  operations.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+  return operations;
+}
+
 dnnl::primitive_attr attributes(Epilogue epilogue) {
   dnnl::primitive_attr attr;
-  if (has_relu(epilogue)) {
-    dnnl::post_ops operations;
-    append_relu(operations);
-    attr.set_post_ops(operations);
-  }
+  if (has_relu(epilogue)) attr.set_post_ops(relu_behind());
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
 }

@@ -1,6 +1,6 @@
 // From a ConvProblem to an implementation that oneDNN offers for it: memory descriptors and primitive
-// descriptors, no memory and no code yet. The difference between oneDNN 2 and 3 is confined to
-// descriptor.cpp.
+// descriptors, no memory and no code yet. Only descriptor.cpp and operation_descriptors.cpp know oneDNN 2
+// from 3.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -19,6 +19,9 @@ dnnl::memory::desc bias_descriptor(const ConvProblem& problem);
 // What the chosen implementation works on (its layout of the tensor), and the argument index it has there.
 dnnl::memory::desc own_descriptor(const dnnl::primitive_desc& chosen, Pass pass, Role role);
 int argument(Pass pass, Role role);
+
+// ReLU behind a primitive.
+dnnl::post_ops relu_behind();
 
 // User-mode scratchpad: primitives allocate nothing of their own. With ReLU as a post-operation where the
 // epilogue has it.

@@ -1,6 +1,7 @@
-// See operation_descriptors.hpp. The #ifs below are the only places that know two versions of oneDNN.
+// See operation_descriptors.hpp.
 #include "algorithms/onednn/backend/operation_descriptors.hpp"
 
+#include "algorithms/onednn/backend/descriptor.hpp"
 #include "bench/core/local_response.hpp"
 
 namespace convscope::onednn {
@@ -20,17 +21,11 @@ template <typename Primitive, typename... Parts>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine, const Parts&... parts) {
   return {engine, parts...};
 }
-void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(algorithm::eltwise_relu, 0, 0);
-}
 #else
 // oneDNN 2 wants an operation descriptor first, and the attributes and the hint behind the engine.
 template <typename Primitive, typename... Parts>
 typename Primitive::primitive_desc describe(const dnnl::engine& engine, const Parts&... parts) {
   return {typename Primitive::desc(parts...), engine};
-}
-void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
 }
 #endif
 
@@ -75,11 +70,7 @@ memory::desc channels_of(const Activations& shape) {
 dnnl::binary::primitive_desc addition(const dnnl::engine& engine, const Activations& shape,
                                       const memory::desc& other, bool relu) {
   dnnl::primitive_attr attr;
-  if (relu) {
-    dnnl::post_ops operations;
-    append_relu(operations);
-    attr.set_post_ops(operations);
-  }
+  if (relu) attr.set_post_ops(relu_behind());
   const memory::desc all = dense(shape);
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, algorithm::binary_add, all, other, all, attr};

@@ -19,18 +19,6 @@ int64_t aligned(size_t bytes) {
   return round_up(static_cast<int64_t>(bytes), kAlignment);
 }
 
-void* tensor(const ConvArgs& args, Role role) {
-  switch (role) {
-    case Role::input:
-      return args.input;
-    case Role::filter:
-      return args.filter;
-    case Role::output:
-      break;
-  }
-  return args.output;
-}
-
 }  // namespace
 
 dnnl_memory_t Memories::add(std::vector<Slot>& to, const dnnl::memory::desc& descriptor, int64_t offset) {
@@ -61,7 +49,7 @@ dnnl_memory_t Memories::add_scratch(const dnnl::memory::desc& descriptor) {
 }
 
 void Memories::bind(const ConvArgs& args) {
-  for (Role role : kRoles) user_[static_cast<size_t>(role)].set_data_handle(tensor(args, role));
+  for (Role role : kRoles) user_[static_cast<size_t>(role)].set_data_handle(args.tensor(role));
   if (bias_) bias_.set_data_handle(const_cast<float*>(args.bias));  // oneDNN only reads it
   // Setting a pointer makes oneDNN 2 write the zeros of a padded layout, so do it only when it is a new one.
   if (args.workspace == bound_workspace_) return;

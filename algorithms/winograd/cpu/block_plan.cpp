@@ -16,7 +16,7 @@ ScratchPart take_scratch(Arena& arena, const Geometry& geometry, int64_t rows, i
 }
 
 int64_t rows_together(const Geometry& geometry, int lanes, int threads) {
-  constexpr int64_t kFloats = (int64_t{32} << 10) / int64_t{sizeof(float)};
+  constexpr int64_t kFloats = (int64_t{32} << 10) / kFloat;
   const int64_t channels = std::min(geometry.input_view.lanes(), geometry.output_view.lanes());
   const int64_t each_thread =
       geometry.problem.batch * ceil_div(channels, lanes) * geometry.tile_rows() / threads;

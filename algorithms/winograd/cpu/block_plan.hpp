@@ -12,6 +12,8 @@
 
 namespace convscope::winograd {
 
+inline constexpr int64_t kFloat = sizeof(float);
+
 // Hands out 64-byte aligned parts of the workspace. Sizes and offsets in floats.
 class Arena {
  public:
@@ -20,7 +22,7 @@ class Arena {
     size_ += round_up(floats, 16);
     return at;
   }
-  int64_t bytes() const { return size_ * static_cast<int64_t>(sizeof(float)); }
+  int64_t bytes() const { return size_ * kFloat; }
 
  private:
   int64_t size_ = 0;

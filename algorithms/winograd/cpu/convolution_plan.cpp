@@ -116,8 +116,10 @@ double ConvolutionPlan::plane_bytes(int64_t vectors) const {
          static_cast<double>(geometry_.problem.batch * groups_ * points * vectors * kernels_.lanes);
 }
 
-std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
-                                            const PlanOptions& options) {
+std::unique_ptr<Plan> make_plan(const Geometry& geometry, const DeviceInfo& device,
+                                const PlanOptions& options) {
+  if (geometry.problem.pass == Pass::backward_filter)
+    return make_filter_gradient_plan(geometry, device, options);
   if (auto plan = make_filters_on_the_fly_plan(geometry, device, options)) return plan;
   if (auto plan = make_half_transformed_plan(geometry, device, options)) return plan;
   return make_pretransformed_plan(geometry, device, options);

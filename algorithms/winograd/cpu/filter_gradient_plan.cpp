@@ -32,7 +32,6 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
   scratch_ = take_scratch(arena_, geometry_, together_, kernels_.lanes, threads_);
   data_.row = gradients_.row = panel_columns_;
   shape_products(rows_, panels_);
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const BlockBytes bytes = block_bytes();
   const auto cut = [&](int64_t reserved) {
     PlanOptions left = options;
@@ -51,7 +50,6 @@ FilterGradientPlan::FilterGradientPlan(const Geometry& geometry, const DeviceInf
 }
 
 BlockBytes FilterGradientPlan::block_bytes() const {
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t strip_floats =
       geometry_.planes() * geometry_.tile_columns() * (row_panels_ + panels_) * panel_columns_;
   // Panels are rounded, and then the planes of them.
@@ -63,7 +61,6 @@ BlockBytes FilterGradientPlan::block_bytes() const {
 }
 
 void FilterGradientPlan::cut_blocks(BlockBytes bytes, const DeviceInfo& device, const PlanOptions& options) {
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   slices_ = 1;
   blocks_.clear();
   // A slice is read and written for every block, and read again when it is added, which is little of a
@@ -97,7 +94,6 @@ void FilterGradientPlan::shape_planes(const Block& block) {
 // Takes all tiles as one block and one unit of products per thread, if the tiles, which are read again for
 // every panel, fit in the LLC, and there are enough units for the threads. Returns whether it did.
 bool FilterGradientPlan::take_whole(const DeviceInfo& device, const PlanOptions& options) {
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   shape_planes(whole_block(geometry_));
   // Fewer products suffice where they fit in the private caches.
   const int64_t products = product_floats_ * kFloat, private_caches = 2 * device.l2_bytes * threads_;
@@ -159,12 +155,6 @@ double FilterGradientPlan::longest_sum() const {
 std::unique_ptr<Plan> make_filter_gradient_plan(const Geometry& geometry, const DeviceInfo& device,
                                                 const PlanOptions& options) {
   return std::make_unique<FilterGradientPlan>(geometry, device, options);
-}
-
-std::unique_ptr<Plan> make_plan(const Geometry& geometry, const DeviceInfo& device,
-                                const PlanOptions& options) {
-  return geometry.problem.pass == Pass::backward_filter ? make_filter_gradient_plan(geometry, device, options)
-                                                        : make_convolution_plan(geometry, device, options);
 }
 
 }  // namespace convscope::winograd

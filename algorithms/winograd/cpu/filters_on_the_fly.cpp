@@ -37,8 +37,7 @@ FiltersOnTheFlyPlan::FiltersOnTheFlyPlan(const Geometry& geometry, const DeviceI
                                          const PlanOptions& options)
     : ConvolutionPlan(geometry, options) {
   constexpr int64_t kChunk = FilterTransform::kDepthChunk;
-  const int64_t fit =
-      device.l2_bytes / 2 / (geometry_.planes() * panel_columns_ * static_cast<int64_t>(sizeof(float)));
+  const int64_t fit = device.l2_bytes / 2 / (geometry_.planes() * panel_columns_ * kFloat);
   depth_together_ = std::clamp(fit / kChunk * kChunk, kChunk, 4 * kChunk);
   blocks_ = {whole_block(geometry_)};
   shape_planes(blocks_.front());
@@ -50,7 +49,6 @@ FiltersOnTheFlyPlan::FiltersOnTheFlyPlan(const Geometry& geometry, const DeviceI
 // If the tiles fit in the LLC, the transformed filters do not fit in L2, and there are enough panels for the
 // threads.
 bool FiltersOnTheFlyPlan::is_profitable(const DeviceInfo& device, const PlanOptions& options) const {
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   return geometry_.has_one_residue() && filter_floats() * kFloat > device.l2_bytes &&
          kMinFilterRatio * planes_floats_ <= filter_floats() &&
          planes_floats_ * kFloat <= shared_cache_bytes(device) && keeps_threads_busy(panels_, threads_) &&

@@ -40,7 +40,7 @@ HalfTransformedPlan::HalfTransformedPlan(const Geometry& geometry, const DeviceI
   products_.panel = 0;
   thread_floats_ = (geometry_.points_w() + kPlanesApart) * filter_panel_floats();
   // A row of points of the filters, a panel of products, and the tiles of two planes.
-  const int64_t l2_floats = device.l2_bytes / static_cast<int64_t>(sizeof(float));
+  const int64_t l2_floats = device.l2_bytes / kFloat;
   const int64_t strip_floats =
       geometry_.tile_columns() * (geometry_.planes() * products_.row + 2 * tiles_.row);
   blocks_ = cut_to_fit(geometry_, (l2_floats - geometry_.points_w() * filter_panel_floats()) / strip_floats,
@@ -56,7 +56,7 @@ bool HalfTransformedPlan::is_profitable(const PlanOptions& options) const {
   // With fewer tiles the transform of the filters' rows is more than a tenth of the products' work.
   constexpr int64_t kMinTiles = 24;
   return geometry_.points_h() > 1 && geometry_.points_w() > 1 &&
-         filter_floats() * static_cast<int64_t>(sizeof(float)) > kMaxCachedFilterBytes && !blocks_.empty() &&
+         filter_floats() * kFloat > kMaxCachedFilterBytes && !blocks_.empty() &&
          blocks_.front().strips() * geometry_.tile_columns() >= kMinTiles &&
          arena_.bytes() <= options.workspace_cap;
 }

@@ -19,10 +19,8 @@ inline constexpr int64_t kMinFilterRatio = 2;
 // Transformed filters up to this size stay in the caches, at least in part, where threads share them.
 inline constexpr int64_t kMaxCachedFilterBytes = int64_t{4} << 20;
 
-// Forward and backward-data, tiles times transformed filters: the first of the three schedules that is
-// profitable.
-std::unique_ptr<Plan> make_convolution_plan(const Geometry& geometry, const DeviceInfo& device,
-                                            const PlanOptions& options);
+// Forward and backward-data, tiles times transformed filters, in three schedules.
+
 // Few tiles, all in one block; filters transformed panel by panel in run(). Null where not profitable.
 std::unique_ptr<Plan> make_filters_on_the_fly_plan(const Geometry& geometry, const DeviceInfo& device,
                                                    const PlanOptions& options);
@@ -36,7 +34,7 @@ std::unique_ptr<Plan> make_pretransformed_plan(const Geometry& geometry, const D
 std::unique_ptr<Plan> make_filter_gradient_plan(const Geometry& geometry, const DeviceInfo& device,
                                                 const PlanOptions& options);
 
-// The plan for the geometry's pass.
+// The plan for the geometry's pass; of the three schedules the first that is profitable.
 std::unique_ptr<Plan> make_plan(const Geometry& geometry, const DeviceInfo& device,
                                 const PlanOptions& options);
 

@@ -32,7 +32,6 @@ class PretransformedPlan final : public ConvolutionPlan {
 PretransformedPlan::PretransformedPlan(const Geometry& geometry, const DeviceInfo& device,
                                        const PlanOptions& options)
     : ConvolutionPlan(geometry, options) {
-  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   filters_ = {.plane = filter_plane_floats(), .row = panel_columns_, .panel = depth_ * panel_columns_};
   stream_filters_ = filter_floats() * kFloat > device.l2_bytes;
   filters_at_ = arena_.take(filter_floats() * groups_);

@@ -4,7 +4,6 @@
 #include "algorithms/winograd/cpu/vector_kernels.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "algorithms/common/tally.hpp"
 #include "algorithms/common/transpose.hpp"
@@ -158,23 +157,6 @@ void unpack_pixels(const float* staged, float* out, int64_t position_stride, int
   }
 }
 
-template <int Alpha, int N>
-constexpr void fill_pairs(VectorKernels& table) {
-  if constexpr (N <= std::min(Alpha, kLargestAlpha)) {
-    table.evaluate[Alpha][N] = apply<Evaluate<Alpha, N>>;
-    table.stream_evaluate[Alpha][N] = apply<Evaluate<Alpha, N>, true>;
-    table.interpolate[Alpha][N] = apply<Interpolate<Alpha, N>>;
-    fill_pairs<Alpha, N + 1>(table);
-  }
-}
-template <int Alpha = 1>
-constexpr void fill(VectorKernels& table) {
-  if constexpr (Alpha <= kLargestAlpha1d) {
-    table.data[Alpha] = apply<Data<Alpha>>;
-    fill_pairs<Alpha, 1>(table);
-    fill<Alpha + 1>(table);
-  }
-}
 constexpr VectorKernels make_table() {
   VectorKernels table{};
   table.lanes = kLanes;
@@ -182,7 +164,12 @@ constexpr VectorKernels make_table() {
   table.pack_pixels = pack_pixels;
   table.unpack_planes = unpack_planes;
   table.unpack_pixels = unpack_pixels;
-  fill(table);
+  for_each_size([&]<int Alpha, int N>() {
+    table.data[Alpha] = apply<Data<Alpha>>;
+    table.evaluate[Alpha][N] = apply<Evaluate<Alpha, N>>;
+    table.stream_evaluate[Alpha][N] = apply<Evaluate<Alpha, N>, true>;
+    table.interpolate[Alpha][N] = apply<Interpolate<Alpha, N>>;
+  });
   return table;
 }
 constexpr VectorKernels kTable = make_table();

@@ -99,10 +99,6 @@ TensorAddressing filter_addressing(const Geometry& geometry) {
   return tensor;
 }
 
-PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous) {
-  return {tiles * lanes, lanes_contiguous ? lanes : 1, lanes_contiguous ? 1 : tiles};
-}
-
 const GemmTile& gemm_tile(const GemmArguments& arguments) {
   int m = 0;
   for (int i = 0; i < arguments.planes; ++i) m = std::max(m, arguments.products[i].m);

@@ -73,7 +73,6 @@ struct PlaneStrides {
   int64_t plane = 0;
   int64_t tile = 0, lane = 0;
 };
-PlaneStrides plane_strides(int64_t tiles, int64_t lanes, bool lanes_contiguous);
 
 // The products of the planes: C[m][n] = sum over k of A[k][m] B[k][n] for each plane and group.
 struct PlaneProduct {

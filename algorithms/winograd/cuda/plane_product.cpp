@@ -17,9 +17,10 @@ bool is_backward_filter(const Geometry& geometry) {
 }
 
 PlaneSet plane_set(const Geometry& geometry, int64_t tiles, int64_t lanes, bool lanes_contiguous) {
-  PlaneSet set{plane_strides(tiles, lanes, lanes_contiguous), lanes_contiguous, 0};
-  set.floats = set.strides.plane * geometry.planes();
-  return set;
+  const int64_t plane = tiles * lanes;
+  return {{plane, lanes_contiguous ? lanes : 1, lanes_contiguous ? 1 : tiles},
+          lanes_contiguous,
+          plane * geometry.planes()};
 }
 
 // Lanes of forward that are not zero in plane (i, j), and a few more where that aligns them: the filters'

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "algorithms/winograd/cuda/plane_product.hpp"
 #include "algorithms/winograd/error_growth.hpp"
@@ -31,9 +32,9 @@ Support small_enough(const ConvProblem& p) {
 
 class CudaWinograd : public Algorithm {
  public:
-  CudaWinograd(const Algorithm& on_cpu, const std::string& variant, TileRule rule)
-      : on_cpu_(on_cpu), rule_(rule) {
-    info_ = on_cpu.info();
+  // `registry` has the CPU variant. `size` of the tiles, 0: mixed.
+  CudaWinograd(const Registry& registry, const std::string& variant, int size)
+      : on_cpu_(*registry.find("winograd." + variant + ".cpu")), info_(on_cpu_.info()), rule_{size} {
     info_.id = "winograd." + variant + ".cuda";
     info_.device = DeviceKind::cuda;
   }
@@ -54,7 +55,9 @@ class CudaWinograd : public Algorithm {
     return CONVSCOPE_BUILDS(make_nonfused_plan)
         .of(device.info().kind)(geometry(problem), device.info(), options);
   }
-  double error_growth(const ConvProblem& problem) const override { return on_cpu_.error_growth(problem); }
+  double error_growth(const ConvProblem& problem) const override {
+    return winograd::error_growth(geometry(problem));
+  }
   double sum_growth(const ConvProblem& problem) const override {
     return winograd::sum_growth(geometry(problem));
   }
@@ -69,8 +72,9 @@ class CudaWinograd : public Algorithm {
 
 class FusedWinograd final : public CudaWinograd {
  public:
-  FusedWinograd(const Algorithm& on_cpu, const std::string& variant, int size)
-      : CudaWinograd(on_cpu, variant + ".fused", TileRule{size}) {
+  FusedWinograd(const Registry& registry, const std::string& variant, int size)
+      : CudaWinograd(registry, variant, size) {
+    info_.id = "winograd." + variant + ".fused.cuda";
     info_.summary += ", all in one kernel";
   }
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
@@ -86,7 +90,7 @@ class FusedWinograd final : public CudaWinograd {
          CudaWinograd::takes(problem, device),
          require(
              device.kind != DeviceKind::cuda || device.l1_bytes >= needed, Reason::device_missing,
-             fmt::format("device {}: a block takes {} KB of shared memory of a multiprocessor, which here "
+             fmt::format("device {}: a block takes {} KiB of shared memory of a multiprocessor, which here "
                          "has {}",
                          device.instructions, needed / 1024, device.l1_bytes / 1024)),
          require(tiles < 1e9, Reason::unsupported_size,
@@ -100,21 +104,11 @@ class FusedWinograd final : public CudaWinograd {
 }  // namespace
 
 void add_winograd_cuda(Registry& registry) {
-  const auto add = [&](const std::string& variant, int size) {
-    const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
-    registry.add(std::make_unique<CudaWinograd>(*on_cpu, variant, TileRule{size}));
-  };
-  const auto add_fused = [&](const std::string& variant, int size) {
-    const Algorithm* const on_cpu = registry.find("winograd." + variant + ".cpu");
-    registry.add(std::make_unique<FusedWinograd>(*on_cpu, variant, size));
-  };
-  add_fused("f2x2_3x3", 2);
-  add_fused("f4x4_3x3", 4);
-  add("f4x4_3x3", 4);
-  add("f2x2_5x5", 2);
-  add("f4x4_5x5", 4);
-  add("mixed", 0);
-  add("polyphase", 0);
+  for (const auto& [variant, size] : {std::pair{"f2x2_3x3", 2}, {"f4x4_3x3", 4}})
+    registry.add(std::make_unique<FusedWinograd>(registry, variant, size));
+  for (const auto& [variant, size] :
+       {std::pair{"f4x4_3x3", 4}, {"f2x2_5x5", 2}, {"f4x4_5x5", 4}, {"mixed", 0}, {"polyphase", 0}})
+    registry.add(std::make_unique<CudaWinograd>(registry, variant, size));
 }
 
 }  // namespace convscope

@@ -190,7 +190,7 @@ TEST_F(WinogradCuda, FusedKernelsRefuseAGpuWithTooLittleSharedMemory) {
   EXPECT_TRUE(variant(kFused2).supports(problem, gpu));
   const Support small = variant(kFused4).supports(problem, gpu);
   EXPECT_EQ(small.reason(), Reason::device_missing);
-  EXPECT_THAT(small.why(), testing::HasSubstr("145 KB of shared memory"));
+  EXPECT_THAT(small.why(), testing::HasSubstr("145 KiB of shared memory"));
   gpu.l1_bytes = 164 * 1024;
   EXPECT_TRUE(variant(kFused4).supports(problem, gpu));
 }
@@ -312,6 +312,12 @@ TEST_F(WinogradCuda, CountsThePaddingOfEachChunk) {
   const ConvProblem forward = parse_problem("forward fp32 nchw n=2 c=5 hw=13x13 k=7 rs=3x3 pad=1x1");
   EXPECT_EQ(count("f4x4_3x3", forward, {.workspace_cap = 1}).product_flops,
             2 * count("f4x4_3x3", forward).product_flops);
+}
+
+// 8 points a tile, where the CPU takes 12.
+TEST_F(WinogradCuda, ExpectsTheErrorsOfItsOwnTilesForFiltersOfOneRow) {
+  const ConvProblem row = parse_problem("forward fp32 nchw n=1 c=4 hw=1x12 k=4 rs=1x7 pad=0x3");
+  EXPECT_LT(variant("mixed").error_growth(row), registry_.find("winograd.mixed.cpu")->error_growth(row));
 }
 
 TEST_F(WinogradCuda, RefusesWhatTheTilesCannotDo) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 #include "bench/cli/fuzz/readers.hpp"
 #include "bench/core/error.hpp"

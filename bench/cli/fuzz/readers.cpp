@@ -16,7 +16,6 @@
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_value.hpp"
 #include "bench/runner/run_log.hpp"
-#include "bench/select/cost_model.hpp"
 #include "bench/select/selection.hpp"
 
 namespace convscope {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/cli/verbs.hpp"
-#include "bench/record/result.hpp"
 
 namespace convscope {
 

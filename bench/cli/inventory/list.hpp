@@ -12,7 +12,6 @@
 
 #include "bench/algorithm/registry.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/record/result.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
 

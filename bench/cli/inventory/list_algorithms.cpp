@@ -102,9 +102,10 @@ const DeviceInfo* device_of(const AlgorithmInfo& info, const DeviceList& devices
   return nullptr;
 }
 
-std::string why_absent(const AlgorithmInfo& info, const DeviceList& devices) {
+std::string why_absent(const AlgorithmInfo& info, const DeviceList& devices, const AlgorithmFilter& filter) {
   for (const MissingDevice& missing : devices.missing)
     if (missing.kind == info.device) return missing.why;
+  if (filter.device) return devices.why_missing(*filter.device);  // as cuda:7 beside cuda:0
   return fmt::format("this machine has no {} device", name(info.device));
 }
 
@@ -117,7 +118,7 @@ std::optional<Listed> listed(const Algorithm& algorithm, const DeviceList& devic
   if (device == nullptr) {
     if (filter.here) return std::nullopt;
     Listed absent{&algorithm, {}, Place::absent};
-    absent.can.refusal = why_absent(info, devices);
+    absent.can.refusal = why_absent(info, devices, filter);
     return absent;
   }
   Listed one{&algorithm, capability(algorithm, *device, filter), Place::timed};

@@ -69,6 +69,17 @@ TEST(ListAlgorithms, LeavesOutWhatTheFiltersDo) {
               AllOf(HasSubstr("list algorithms: found \"farr\""), HasSubstr("did you mean \"far\"?")));
 }
 
+TEST(ListAlgorithms, SaysWhichGpuIsMissingBesideAnother) {
+  DeviceInfo gpu;
+  gpu.kind = DeviceKind::cuda;
+  gpu.name = "a GPU";
+  const std::string text = testing::output_of([&](auto& out) {
+    list_algorithms(out, registry_with_far_and_picky(), {{testing::test_processor(), gpu}, {}},
+                    {.device = DeviceId(DeviceKind::cuda, 7)}, false, kWide);
+  });
+  EXPECT_EQ(text, "not here: cuda:7: this machine has 1 CUDA device: cuda:0 a GPU\n  far.cuda\n");
+}
+
 // The configs of a folder, as known_configs() gives them.
 class ListConfigs : public ::testing::Test {
  protected:

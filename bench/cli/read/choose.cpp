@@ -1,14 +1,12 @@
 // The verb `choose`: which algorithm our cost model (bench/select/cost_model) takes for each layer and pass,
 // from the problem and measured ceilings alone; for results also what that choice cost. Runs no convolution.
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <stdexcept>
 #include <utility>
 
 #include "bench/cli/verbs.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <set>
@@ -63,13 +62,20 @@ std::string policy_folder() {
   return "";
 }
 
+// In the order of their names; none where there is no such folder.
+std::set<std::string> policies_in(const std::string& folder) {
+  std::set<std::string> files;
+  std::error_code unknown;
+  for (const auto& entry : fs::directory_iterator(folder, unknown))
+    if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
+      files.insert(entry.path().string());
+  return files;
+}
+
 std::vector<std::string> known_policies() {
   std::set<std::string> names;
-  std::error_code unknown;
   for (const std::string& folder : policy_folders())
-    for (const auto& entry : fs::directory_iterator(folder, unknown))
-      if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
-        names.insert(entry.path().stem().string());
+    for (const std::string& file : policies_in(folder)) names.insert(fs::path(file).stem().string());
   return {names.begin(), names.end()};
 }
 
@@ -83,13 +89,9 @@ std::vector<std::string> files_of(const std::string& path) {
                                  known.empty() ? "" : "; there are " + comma_list(known),
                                  did_you_mean(path, known)));
   }
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path, unknown))
-    if (entry.path().extension() == ".json" && !is_schema(entry.path().string()))
-      files.push_back(entry.path().string());
+  const std::set<std::string> files = policies_in(path);
   if (files.empty()) throw UsageError(path + ": there is no policy (*.json) in this folder");
-  std::sort(files.begin(), files.end());
-  return files;
+  return {files.begin(), files.end()};
 }
 
 struct PoliciesOptions {
@@ -169,15 +171,11 @@ std::string policy_file(const std::string& name) {
   return "";
 }
 
-Policy load_policy(const std::string& path) {
-  return policy_from_json(read_json_file(path), path);
-}
-
 std::vector<Policy> load_policies(const std::vector<std::string>& paths) {
   std::vector<Policy> policies;
   for (const std::string& path : paths)
     for (const std::string& file : files_of(path)) {
-      Policy policy = load_policy(file);
+      Policy policy = policy_from_json(read_json_file(file), file);
       for (const Policy& earlier : policies)
         if (earlier.name == policy.name)
           throw UsageError(

@@ -20,7 +20,6 @@ inline constexpr std::array<std::string_view, 13> kPolicyKeys{
 
 // Throws UsageError "FILE: at PLACE: found ...; allowed is ...".
 Policy policy_from_json(const nlohmann::json& json, const std::string& file);
-Policy load_policy(const std::string& path);
 
 // The file of a policy: the path itself, or NAME.json in the nearest folder `policies` of config_folders()
 // that has it; empty where there is neither.

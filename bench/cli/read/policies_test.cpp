@@ -88,7 +88,7 @@ TEST(ShippedPolicies, AreAllValidAndCalledAsTheirFile) {
   const auto policies = load_policies({kFolder});
   EXPECT_EQ(policies.size(), 19u);
   for (const Policy& policy : policies) {
-    EXPECT_EQ(load_policy(kFolder + "/" + policy.name + ".json").name, policy.name);
+    EXPECT_EQ(load_policies({kFolder + "/" + policy.name + ".json"}).front().name, policy.name);
     EXPECT_FALSE(policy.source.empty()) << policy.name;
     EXPECT_FALSE(policy.title.empty()) << policy.name;
     EXPECT_FALSE(policy.framework.empty()) << policy.name;

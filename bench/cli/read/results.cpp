@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
-#include <stdexcept>
 #include <system_error>
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
-#include "bench/core/names.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/console.hpp"
 #include "bench/runner/algorithm_patterns.hpp"

@@ -77,12 +77,6 @@ void print_resolution(std::ostream& out, const Resolution& found, const std::str
         counted(kKeptHoursIfWide, "hour"));
 }
 
-// How a run of the calibration ended: its records, or the exit code where it has not finished.
-struct RunEnd {
-  std::vector<ResultRecord> records;
-  int exit_code = 0;
-};
-
 // What is the same for every run.
 struct Calibration {
   const CalibrateOptions& options;
@@ -91,7 +85,9 @@ struct Calibration {
   StopSignal& stop;
 };
 
-RunEnd run_once(const Calibration& all, const Suite& suite, const std::string& folder) {
+// Adds the records of a run to `runs` where it finishes. Returns the exit code.
+int run_once(const Calibration& all, const Suite& suite, const std::string& folder,
+             std::vector<std::vector<ResultRecord>>& runs) {
   const auto& [options, program, devices, stop] = all;
   RunOptions run;
   run.repeat = true;
@@ -106,12 +102,15 @@ RunEnd run_once(const Calibration& all, const Suite& suite, const std::string& f
   RunConsole console(quiet, log);
   look_for_other_programs(log, {}, stop, console);
   const SuiteEnd end = run_suite(log, program.registry, {}, stop, console);
-  console.finish(true);
-  if (end.kind == SuiteEnd::Kind::finished) return {log.records(), 0};
+  console.finish();
+  if (end.kind == SuiteEnd::Kind::finished) {
+    runs.push_back(log.records());
+    return 0;
+  }
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
   fmt::print(program.errors, "convscope: {}; what was kept of this machine before stays as it was\n",
              lost ? end.why : "interrupted");
-  return {{}, lost ? kDeviceLost : kInterrupted};
+  return lost ? kDeviceLost : kInterrupted;
 }
 
 // With the device and number of threads of the suite. Returns the exit code.
@@ -129,11 +128,9 @@ int calibrate_one(const Calibration& all, const Suite& suite, const DeviceInfo& 
   std::error_code unknown;  // what is wrong with the folder, making the journal will say
   fs::remove_all(unfinished, unknown);
   std::vector<std::vector<ResultRecord>> runs;
-  for (int run = 1; run <= kRuns; ++run) {
-    const RunEnd end = run_once(all, suite, fmt::format("{}/{}", unfinished, run));
-    if (end.exit_code != 0) return end.exit_code;
-    runs.push_back(end.records);
-  }
+  for (int run = 1; run <= kRuns; ++run)
+    if (const int code = run_once(all, suite, fmt::format("{}/{}", unfinished, run), runs); code != 0)
+      return code;
   print_failures(program.errors, runs.front(), true);
   const auto found = resolution_of(runs);
   if (!found) {
@@ -158,13 +155,14 @@ int calibrate(const CalibrateOptions& options, const Program& program) {
   apply(options.overrides, suite);
   const DeviceList devices = find_devices();
   std::set<std::pair<DeviceId, int>> wanted;
-  for (const Group& group : expand(suite, program.registry, devices))
+  for (const Group& group : expand(suite, program.registry, devices)) {
+    if (group.common.device == DeviceKind::emulator)
+      throw UsageError("--device: found emulator; allowed are devices that have times, as cpu and cuda");
     wanted.emplace(group.common.device_id(), group.common.threads);
+  }
   planning.reset();
   int exit_code = 0;
   for (const auto& [device, threads] : wanted) {
-    if (device.kind == DeviceKind::emulator)
-      throw UsageError("--device: found emulator; allowed are devices that have times, as cpu and cuda");
     suite.devices = {device};
     suite.threads = {threads};
     const int code = calibrate_one({options, program, devices, stop}, suite, *devices.find(device), threads);

@@ -14,6 +14,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/run/run_estimate.hpp"
+#include "bench/report/format.hpp"
 #include "bench/runner/run_group.hpp"
 
 namespace convscope {
@@ -83,7 +84,7 @@ std::vector<PacedCandidate> print_task(std::ostream& out, const GroupTask& task,
     std::string why;
     const PacedCandidate candidate = pace(*registry.find(id), task, at, device, why);
     if (!why.empty()) {
-      refusals += fmt::format("    {} refuses: {}\n", id, why);
+      refusals += fmt::format("    {} refuses: {}\n", id, one_line(why));
       continue;
     }
     fmt::print(out, "    {}\n", id);

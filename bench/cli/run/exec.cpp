@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <memory>
 #include <new>
 #include <ostream>
 #include <set>
@@ -47,15 +46,7 @@ std::vector<int64_t> file_shape(const ConvProblem& problem, Role role) {
 }
 
 const std::string& path_of(const ExecOptions& options, Role role) {
-  switch (role) {
-    case Role::input:
-      return options.input;
-    case Role::filter:
-      return options.filter;
-    case Role::output:
-      return options.output;
-  }
-  return options.output;
+  return role == Role::input ? options.input : role == Role::filter ? options.filter : options.output;
 }
 
 void check_paths(const ExecOptions& options, const ConvProblem& problem) {
@@ -183,7 +174,7 @@ int exec_algorithm(const ExecOptions& options, const Registry& registry, Device&
   const Algorithm& algorithm = find_algorithm(registry, options.algorithm);
   check_paths(options, problem);
   const auto refuse = [&](std::string_view code, std::string_view why) {
-    fmt::print(errors, "convscope: {}: {}: {}\n", options.algorithm, code, why);
+    fmt::print(errors, "convscope: {}: {}: {}\n", options.algorithm, code, one_line(why));
     return 1;
   };
   if (const Support support = algorithm.supports(problem, device.info()); !support)

@@ -221,7 +221,7 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   IsolationOptions isolation;
   isolation.isolate = options.isolate;
   const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
-  const bool all_good = console.finish(options.measure);
+  const bool all_good = console.finish();
   if (!options.record.empty())
     write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
   if (end.kind == SuiteEnd::Kind::finished) return all_good ? 0 : 1;
@@ -233,6 +233,28 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
   return kInterrupted;
+}
+
+// Either verb. Returns the exit code, one of those that the help names. Throws UsageError.
+int run(const RunOptions& options, const Program& program) {
+  StopSignal stop;  // before a driver has threads that would not hold its signals back
+  std::optional<EndAtStop> planning(std::in_place, stop);
+  if (!options.record.empty()) check_can_be_written(options.record);  // before --out's folder is there
+  const DeviceList devices = find_devices();
+  if (!options.resume.empty()) {
+    planning.reset();
+    RunLog log = RunLog::open(options.resume);
+    note_resumption(log, devices.present, program);
+    return carry_out(log, options, program, stop);
+  }
+  RunPlan plan = make_plan(options, program.argv, program.registry, devices);
+  if (options.dry_run) {
+    print_dry_run(program.out, plan, program.registry);
+    return 0;
+  }
+  planning.reset();  // a run that has a journal ends with its files written
+  RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
+  return carry_out(log, options, program, stop);
 }
 
 }  // namespace
@@ -286,32 +308,6 @@ RunPlan make_plan(const std::vector<Suite>& suites, const RunOptions& options,
     plan.environment["shard"] = {{"index", options.shard.index}, {"count", options.shard.count}};
   return plan;
 }
-
-namespace {
-
-// Either verb. Returns the exit code, one of those that the help names. Throws UsageError.
-int run(const RunOptions& options, const Program& program) {
-  StopSignal stop;  // before a driver has threads that would not hold its signals back
-  std::optional<EndAtStop> planning(std::in_place, stop);
-  if (!options.record.empty()) check_can_be_written(options.record);  // before --out's folder is there
-  const DeviceList devices = find_devices();
-  if (!options.resume.empty()) {
-    planning.reset();
-    RunLog log = RunLog::open(options.resume);
-    note_resumption(log, devices.present, program);
-    return carry_out(log, options, program, stop);
-  }
-  RunPlan plan = make_plan(options, program.argv, program.registry, devices);
-  if (options.dry_run) {
-    print_dry_run(program.out, plan, program.registry);
-    return 0;
-  }
-  planning.reset();  // a run that has a journal ends with its files written
-  RunLog log(options.out.empty() ? default_folder() : options.out, std::move(plan));
-  return carry_out(log, options, program, stop);
-}
-
-}  // namespace
 
 Verb run_verb() {
   return make_verb<RunOptions>("run", "Verify and time every algorithm on every layer and pass of a config.",

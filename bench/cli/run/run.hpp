@@ -26,7 +26,7 @@ struct RunOptions {
   std::vector<std::string> layers;  // --layer: patterns over names; empty: all
   Overrides overrides;
   std::string out;     // empty: out/<date-time>
-  std::string resume;  // a folder; then nothing else is given but `isolate`
+  std::string resume;  // a folder; then nothing else is given but `isolate` and `wait_for_quiet`
   Shard shard;
   bool repeat = false;  // --aa
   bool dry_run = false;
@@ -67,7 +67,7 @@ class RunConsole final : public RunObserver {
   void warn(const std::string& sentence) override;
 
   // What is printed once, after the last group. Returns whether nothing failed and something came out right.
-  bool finish(bool measured);
+  bool finish();
 
  private:
   void draw();

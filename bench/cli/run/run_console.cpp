@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <ostream>
-#include <utility>
 #include <vector>
 
 #include "bench/cli/run/run.hpp"
 #include "bench/core/counted.hpp"
-#include "bench/ranking/ranking.hpp"
 #include "bench/report/format.hpp"
 
 namespace convscope {
@@ -78,10 +76,13 @@ void RunConsole::warn(const std::string& sentence) {
   program_.errors << "convscope: " << sentence << "\n";
 }
 
-bool RunConsole::finish(bool measured) {
+bool RunConsole::finish() {
   progress_.clear();
   std::ostream& out = program_.out;
   const std::vector<ResultRecord>& records = log_.records();
+  // Asked of the plan: `run --resume` goes on with a folder of `verify`, too.
+  const bool measured =
+      std::ranges::any_of(log_.plan().tasks, [](const GroupTask& task) { return task.protocol.measure; });
   if (measured) {
     print_roll_up(out, records, program_.terminal.look());
     print_noise_floor(out, records);
@@ -128,7 +129,8 @@ size_t print_failures(std::ostream& out, std::span<const ResultRecord> records, 
     fmt::print(out, "\n{} of {} candidates are wrong or failed:\n", failures.size(), records.size());
   for (const ResultRecord* record : failures) {
     fmt::print(out, "  {} {} {}: {} {}: {}\n", record->key.network, record->key.layer,
-               name(record->key.problem.pass), record->key.algorithm, name(record->outcome), record->note);
+               name(record->key.problem.pass), record->key.algorithm, name(record->outcome),
+               one_line(record->note));
     if (with_commands) fmt::print(out, "    {}\n", rerun_command(*record));
   }
   return failures.size();

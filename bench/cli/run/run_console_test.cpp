@@ -66,5 +66,15 @@ TEST(NoiseFloor, PrintsNothingWhereNothingWasMeasuredTwice) {
   EXPECT_EQ(out.str(), "");
 }
 
+TEST(Failures, HaveALineEach) {
+  ResultRecord failed = record("a", "x", 1, 1);
+  failed.outcome = Outcome::failed;
+  failed.note = "the library said:\nno";
+  std::ostringstream out;
+  EXPECT_EQ(print_failures(out, std::span(&failed, 1), false), 1u);
+  EXPECT_EQ(out.str(),
+            "\n1 of 1 candidates are wrong or failed:\n  net a forward: x failed: the library said: no\n");
+}
+
 }  // namespace
 }  // namespace convscope

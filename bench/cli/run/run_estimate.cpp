@@ -66,18 +66,13 @@ OneSeries one_series(double sample_seconds, double seconds_left, const SamplingR
   return {spent, static_cast<double>(samples.size())};
 }
 
-struct WarmUpEstimate {
-  double runs = 0, seconds = 0;
-};
-
 // As Sampler::warm_up() does.
-WarmUpEstimate warm_up_of(double run, const MeasureOptions& options) {
+double warm_up_seconds(double run, const MeasureOptions& options) {
   const double least =
       std::max(static_cast<double>(options.warmup_runs) - (run > options.long_run_seconds ? 1 : 0),
                std::ceil(options.warmup_seconds / run));
   const double most = std::max(1.0, std::floor(options.sampling.time_limit_seconds / 2 / run));
-  const double runs = std::min(least, most);
-  return {runs, runs * run};
+  return std::min(least, most) * run;
 }
 
 bool is_checked_whole(const ConvProblem& problem) {
@@ -212,7 +207,7 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOpt
                                double retaken) {
   const SamplingRule& rule = options.sampling;
   const double run = std::max(candidate.run_seconds, 1e-7);
-  const WarmUpEstimate warm_up = warm_up_of(run, options);
+  const double warm_up = warm_up_seconds(run, options);
   const double runs = run >= options.batch_below_seconds
                           ? 1
                           : std::min(std::ceil(options.min_sample_seconds / run),
@@ -222,8 +217,8 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOpt
   };
   std::vector samples(1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0), sample_of(runs));
   if (options.single_series && runs > 1) samples.push_back(sample_of(1));
-  const double each = (rule.time_limit_seconds - warm_up.seconds) / static_cast<double>(samples.size());
-  SeriesEstimate all{warm_up.seconds, 0};
+  const double each = (rule.time_limit_seconds - warm_up) / static_cast<double>(samples.size());
+  SeriesEstimate all{warm_up, 0};
   for (const double sample : samples) {
     const OneSeries one = one_series(sample, each, rule, spread);
     const double again = std::min(retaken * one.samples, static_cast<double>(rule.min_samples));

@@ -3,25 +3,19 @@
 #include "bench/cli/step/allreduce.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <ostream>
 #include <thread>
 
 #include "bench/cli/step/row_output.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/error.hpp"
-#include "bench/parallel/allreduce/device_values.hpp"
-#include "bench/parallel/allreduce/measure_reduction.hpp"
 #include "bench/parallel/allreduce/reduction_report.hpp"
 #include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/network/simulated_network.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {
@@ -96,11 +90,8 @@ int reduce(const AllReduceOptions& options, const Program& program) {
   RowSource source(options, program);
   std::optional<ReductionKeeper> keeper;
   try {
-    if (source.reports())
-      keeper.emplace(
-          row_folder<ReductionRow>(program, options.parallel.out, "allreduce", reduction_columns()));
-    else
-      keeper.emplace();
+    const std::string out = source.reports() ? options.parallel.out : "";
+    keeper.emplace(row_folder<ReductionRow>(program, out, "allreduce", reduction_columns()));
     return reduce_all(options, program, source, *keeper);
   } catch (const std::exception& error) {
     if (source.is_job()) say_of_this_rank(program, error.what());

@@ -8,7 +8,6 @@
 
 #include "bench/cli/step/parallel_flags.hpp"
 #include "bench/cli/verbs.hpp"
-#include "bench/measure/statistics.hpp"
 #include "bench/parallel/allreduce/reduction_row.hpp"
 #include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"

@@ -4,12 +4,10 @@
 
 #include <optional>
 #include <ostream>
-#include <utility>
 
 #include "bench/cli/step/allreduce.hpp"
 #include "bench/cli/step/step.hpp"
 #include "bench/core/counted.hpp"
-#include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/device/cuda/cuda.hpp"
 #include "bench/parallel/allreduce/device_values.hpp"
@@ -18,7 +16,6 @@
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 
 namespace convscope {
 namespace {

@@ -21,7 +21,6 @@
 #include "bench/runner/cases.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
 #include "bench/runner/other_loads.hpp"
 #include "bench/runner/overrides.hpp"
@@ -129,10 +128,10 @@ void measure_on(OperationRun run, std::span<const LayerOperations> layers, const
   std::optional<HangWatch> watch;
   if (run.device.kind == DeviceKind::cuda)
     watch.emplace(all.stop, [&](const std::string& note) {
-      if (all.folder) all.folder->finish(rows);
       fmt::print(all.program.errors, "convscope: {}: {}; ended after {} rows\n", run.device.name, note,
                  rows.size());
       all.program.errors.flush();
+      if (all.folder) all.folder->finish(rows);
     });
   measuring.progress = [&](const std::string& what) {
     if (watch) watch->beat(what);

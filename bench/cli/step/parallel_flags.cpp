@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
@@ -49,18 +48,13 @@ std::optional<double> rate(std::string_view text) {
   return value && *value > 0 ? value : std::nullopt;
 }
 
-// "first..last" as both; one text as both the same.
-std::pair<std::string_view, std::string_view> ends_of(std::string_view text) {
-  const size_t dots = text.find("..");
-  if (dots == std::string_view::npos) return {text, text};
-  return {text.substr(0, dots), text.substr(dots + 2)};
-}
-
-// first, first * factor, ... up to last; nothing where an end is not a number or they are in the wrong order.
+// Of "first..last": first, first * factor, ... up to last; one number by itself. Nothing where an end is not
+// a number or they are in the wrong order.
 template <typename Read>
 std::vector<int64_t> series(std::string_view text, int64_t factor, const Read& read) {
-  const auto [first_text, last_text] = ends_of(text);
-  const auto first = read(first_text), last = read(last_text);
+  const size_t dots = text.find("..");
+  const auto first = read(text.substr(0, dots));
+  const auto last = dots == std::string_view::npos ? first : read(text.substr(dots + 2));
   std::vector<int64_t> values;
   if (first && last)
     for (int64_t value = *first; value <= *last; value *= factor) values.push_back(value);

@@ -5,16 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/cli/verbs.hpp"
-#include "bench/parallel/network/basis.hpp"
 #include "bench/parallel/network/network_model.hpp"
 #include "bench/parallel/schedule/schedule.hpp"
-#include "bench/record/result_files.hpp"
 
 namespace convscope {
 

@@ -86,7 +86,7 @@ using StepObserver = std::function<void(const StepRow&, std::span<const StepLaye
 std::vector<StepRow> rows_from_kept(const StepOptions& options, NetworkModel& network,
                                     const std::vector<int>& gpus, const StepObserver& see = nullptr);
 // Throws UsageError where its flags are missing or wrong.
-void check_kept(const StepOptions& options);
+void check_kept(const CLI::App& verb, const StepOptions& options);
 // Writes and prints the rows; the exit code.
 int report_steps(const StepOptions& options, const Program& program, std::span<const StepRow> rows);
 // Prints rows that are written.

@@ -1,11 +1,9 @@
 // step_kept.cpp: what `step --basis modelled` and `replayed` have in common, a data-parallel training step of
 // a network whose compute is from kept records measured at the batch of one GPU. Runs no convolution.
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <memory>
-#include <ostream>
 #include <string_view>
 #include <type_traits>
 
@@ -14,13 +12,11 @@
 #include "bench/core/error.hpp"
 #include "bench/core/random.hpp"
 #include "bench/parallel/schedule/step_report.hpp"
-#include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/config_text.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 #include "bench/step/network_operations.hpp"
 
 namespace convscope {
@@ -180,7 +176,10 @@ std::vector<Compression> compressions_of(const StepOptions& options) {
   return read_names<kCompressions>("--compress", options.compress);
 }
 
-void check_kept(const StepOptions& options) {
+void check_kept(const CLI::App& verb, const StepOptions& options) {
+  refuse_flags_of("measured step",
+                  {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
+                  verb);
   read_counts("--batch", options.batch);
   reductions_of(options);
   compressions_of(options);

@@ -15,13 +15,11 @@
 #include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"
-#include "bench/ranking/ranking.hpp"
 #include "bench/record/row_files.hpp"
 #include "bench/report/console.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 #include "bench/runner/isolation.hpp"
 #include "bench/runner/other_loads.hpp"
 #include "bench/step/report.hpp"
@@ -175,11 +173,12 @@ std::string choice_flags(const StepOptions& options) {
 void check_trace(const StepOptions& options) {
   if (options.trace.empty()) return;
   namespace fs = std::filesystem;
-  const fs::path out = fs::path(options.parallel.out).lexically_normal();
+  const std::string& out = options.parallel.out;
+  const auto plain = [](const fs::path& folder) { return (folder / "").lexically_normal(); };
   std::error_code why;
-  if (!out.empty() && fs::path(options.trace).parent_path().lexically_normal() == out)
+  if (!out.empty() && plain(fs::absolute(options.trace).parent_path()) == plain(fs::absolute(out)))
     fs::create_directories(out, why);
-  if (why) throw UsageError(fmt::format("--out: {} cannot be made: {}", options.parallel.out, why.message()));
+  if (why) throw UsageError(fmt::format("--out: {} cannot be made: {}", out, why.message()));
   check_can_be_written(options.trace);
 }
 

@@ -6,12 +6,9 @@
 namespace convscope {
 
 void check_modelled(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("measured step",
-                  {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
-                  verb);
   refuse_flags_of("measured or replayed step", {"--time-limit"}, verb);
   read_counts("--gpus", options.parallel.gpus);
-  check_kept(options);
+  check_kept(verb, options);
   read_network(options.parallel);
 }
 

@@ -20,10 +20,8 @@
 #include "bench/parallel/allreduce/gpu_ranks.hpp"
 #include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/fabric/mpi_job.hpp"
-#include "bench/parallel/schedule/step_report.hpp"
 #include "bench/record/row_files.hpp"
 #include "bench/runner/devices.hpp"
-#include "bench/runner/environment.hpp"
 #include "bench/step/ranked_step.hpp"
 
 namespace convscope {
@@ -84,7 +82,7 @@ std::vector<StepRow> empty_rows(const StepOptions& options, int ranks, const std
 uint64_t hash_of_all(const StepOptions& options, const Suite& suite) {
   uint64_t hash = hash_of_program();
   const auto add = [&](const std::string& text) { hash = hash_of_text(hash, text); };
-  add(to_json(suite).dump());
+  add(dump_json(to_json(suite)));
   for (const auto* list :
        {&options.batch, &options.parallel.reduce, &options.overlap, &options.compress, &options.algorithms})
     for (const std::string& word : *list) add(word + ",");

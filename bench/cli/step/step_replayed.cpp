@@ -42,7 +42,7 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
   for (const StepRow& row : rows) {
     auto json = row_json(step_columns(), row);
     json.erase("rerun");  // it says where each rank's program lies
-    hash = hash_of_text(hash, json.dump());
+    hash = hash_of_text(hash, dump_json(json));
   }
   MetRanks met = met_ranks(job, hash);
   std::optional<StepKeeper> keeper;
@@ -62,11 +62,8 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
 }  // namespace
 
 void check_replayed(const CLI::App& verb, const StepOptions& options) {
-  refuse_flags_of("measured step",
-                  {"--algorithm", "--device", "--threads", "--workspace-cap", "--under-load", "--fuse"},
-                  verb);
   refuse_flags_of("modelled step", {"--gpus", "--link", "--node-link", "--platform", "--fabric"}, verb);
-  check_kept(options);
+  check_kept(verb, options);
 }
 
 int replay_steps_on_ranks(const StepOptions& options, const Program& program) {

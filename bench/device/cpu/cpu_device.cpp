@@ -85,7 +85,8 @@ class CpuQueue final : public Queue {
   Clock::time_point begin_, phase_begin_, lap_begin_;
 };
 
-// Asked once: pinning narrows what the main thread is told later.
+// Those that the scheduler may place this process on, as many as its control groups give the time of, but at
+// least one. Asked once: pinning narrows what the main thread is told later.
 const std::vector<int>& allowed_cores() {
   static const std::vector<int> cores = [] {
     cpu_set_t set;
@@ -94,6 +95,8 @@ const std::vector<int>& allowed_cores() {
     if (sched_getaffinity(0, sizeof set, &set) == 0)
       for (int core = 0; core < CPU_SETSIZE; ++core)
         if (CPU_ISSET(core, &set)) allowed.push_back(core);
+    const double limit = std::max(1.0, control_group_cores("").value_or(CPU_SETSIZE));
+    if (static_cast<double>(allowed.size()) > limit) allowed.resize(static_cast<size_t>(limit));
     return allowed;
   }();
   return cores;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -41,16 +42,49 @@ std::vector<Cache> caches_of(const std::string& root, int core) {
   }
 }
 
-// The lowest number that `file` holds in `folder` + `group` and in the groups above it.
-int64_t lowest_limit(const std::string& folder, std::string group, const std::string& file) {
-  int64_t lowest = std::numeric_limits<int64_t>::max();
+// What a control group's folder allows; nothing without a limit.
+using LimitOf = std::optional<double> (*)(const std::string& folder);
+
+std::optional<double> number(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end == text.c_str()) return std::nullopt;  // "max", or no such file
+  return value;
+}
+
+std::optional<double> share(std::optional<double> quota, std::optional<double> period) {
+  if (!quota || *quota <= 0 || !period || *period <= 0) return std::nullopt;  // -1 is none
+  return *quota / *period;
+}
+
+// The lowest limit of `folder` + `group` and of the groups above it.
+void lower_to(std::optional<double>& lowest, const std::string& folder, std::string group, LimitOf limit_of) {
   for (;;) {
-    const std::string limit = first_line(folder + group + "/" + file);  // "max" is no limit
-    if (!limit.empty() && limit != "max")
-      lowest = std::min<int64_t>(lowest, std::strtoll(limit.c_str(), nullptr, 10));
-    if (group.empty()) return lowest;
+    if (const auto limit = limit_of(folder + group)) lowest = std::min(lowest.value_or(*limit), *limit);
+    if (group.empty()) return;
     group.erase(group.find_last_of('/'));
   }
+}
+
+// The lowest that the process's groups and those above them allow of what the controller `name` counts;
+// `unified` reads version 2, `single` version 1.
+std::optional<double> control_group_limit(const std::string& root, const std::string& name, LimitOf unified,
+                                          LimitOf single) {
+  const std::string groups = root + "/sys/fs/cgroup", own = groups + "/" + name;
+  std::optional<double> lowest;
+  // A container sees its own limits at the top, whatever the lines below call its group.
+  lower_to(lowest, groups, "", unified);
+  lower_to(lowest, own, "", single);
+  std::ifstream lines(root + "/proc/self/cgroup");  // "number:controllers:/group"
+  for (std::string line; std::getline(lines, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos || line.find('/', second) != second + 1) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string group = line.substr(second + 1) == "/" ? "" : line.substr(second + 1);
+    if (controllers == ",,") lower_to(lowest, groups, group, unified);
+    if (controllers.find("," + name + ",") != std::string::npos) lower_to(lowest, own, group, single);
+  }
+  return lowest;
 }
 
 }  // namespace
@@ -108,21 +142,26 @@ CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores) {
 }
 
 int64_t control_group_memory(const std::string& root) {
-  const std::string groups = root + "/sys/fs/cgroup";
-  // A container sees its own limits at the top, whatever the lines below call its group.
-  int64_t lowest = std::min(lowest_limit(groups, "", "memory.max"),
-                            lowest_limit(groups + "/memory", "", "memory.limit_in_bytes"));
-  std::ifstream lines(root + "/proc/self/cgroup");  // "number:controllers:/group"
-  for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos || line.find('/', second) != second + 1) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string group = line.substr(second + 1) == "/" ? "" : line.substr(second + 1);
-    if (controllers == ",,") lowest = std::min(lowest, lowest_limit(groups, group, "memory.max"));
-    if (controllers.find(",memory,") != std::string::npos)
-      lowest = std::min(lowest, lowest_limit(groups + "/memory", group, "memory.limit_in_bytes"));
-  }
-  return lowest;
+  const auto limit = control_group_limit(
+      root, "memory", [](const std::string& folder) { return number(first_line(folder + "/memory.max")); },
+      [](const std::string& folder) { return number(first_line(folder + "/memory.limit_in_bytes")); });
+  constexpr double kExact = 0x1p62;  // what version 1 calls no limit is above
+  return limit && *limit < kExact ? static_cast<int64_t>(*limit) : std::numeric_limits<int64_t>::max();
+}
+
+std::optional<double> control_group_cores(const std::string& root) {
+  return control_group_limit(
+      root, "cpu",
+      [](const std::string& folder) {
+        std::istringstream words(first_line(folder + "/cpu.max"));  // "200000 100000", microseconds
+        std::string quota, period;
+        words >> quota >> period;
+        return share(number(quota), number(period));
+      },
+      [](const std::string& folder) {
+        return share(number(first_line(folder + "/cpu.cfs_quota_us")),
+                     number(first_line(folder + "/cpu.cfs_period_us")));
+      });
 }
 
 std::optional<int64_t> available_memory(const std::string& root) {

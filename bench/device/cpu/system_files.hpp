@@ -1,4 +1,4 @@
-// What Linux says about the machine in /proc and /sys: caches and memory limits. Every path starts with
+// What Linux says about the machine in /proc and /sys: caches and limits. Every path starts with
 // `root`, "" for this machine, another folder in tests. Not here: what CpuDevice makes of it.
 #pragma once
 
@@ -32,6 +32,10 @@ CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores);
 // Bytes that the process's control groups (version 1 or 2) and those above them allow; INT64_MAX without a
 // limit.
 int64_t control_group_memory(const std::string& root);
+
+// Cores' worth of time that they allow, as 1.5 (`docker run --cpus`); nothing without a limit. Threads beyond
+// it are stopped in turn, whichever cores they may use.
+std::optional<double> control_group_cores(const std::string& root);
 
 // Bytes that programs can still have, pages of files that can be given up included; nothing where the kernel
 // does not say.

@@ -99,6 +99,26 @@ TEST_F(SystemFiles, ReadTheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(control_group_memory(root()), 1234);
 }
 
+TEST_F(SystemFiles, SayOfHowManyCoresAContainerHasTheTime) {
+  EXPECT_EQ(control_group_cores(root()), std::nullopt);
+  write("proc/self/cgroup", "0::/a/b");
+  write("sys/fs/cgroup/cpu.max", "max 100000");
+  EXPECT_EQ(control_group_cores(root()), std::nullopt);
+  write("sys/fs/cgroup/a/cpu.max", "250000 100000");
+  write("sys/fs/cgroup/a/b/cpu.max", "400000 100000");
+  EXPECT_EQ(control_group_cores(root()), 2.5);
+}
+
+TEST_F(SystemFiles, SayItOfTheFirstVersionToo) {
+  write("proc/self/cgroup", "4:cpu,cpuacct:/docker/x\n3:memory:/fast");
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(control_group_cores(root()), std::nullopt);
+  write("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "150000");
+  write("sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "50000");
+  EXPECT_EQ(control_group_cores(root()), 3);
+}
+
 TEST_F(SystemFiles, SayHowMuchMemoryIsAvailableWhereTheKernelDoes) {
   EXPECT_EQ(available_memory(root()), std::nullopt);
   write("proc/meminfo", "MemTotal:       2048 kB\nMemFree:  12 kB\nMemAvailable:   1024 kB\nBuffers:  1 kB");

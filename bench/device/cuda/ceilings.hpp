@@ -7,7 +7,7 @@
 namespace convscope::cuda {
 
 // On sm_90 the tensor cores reach their full rate with wgmma only: measures it and raises the rates in
-// `ceilings` to it. Does nothing on other devices.
+// `ceilings` to it. Does nothing on other devices, nor in a program without code for sm_90a.
 void raise_to_wgmma_rates(Device& device, Queue& queue, Ceilings& ceilings);
 
 }  // namespace convscope::cuda

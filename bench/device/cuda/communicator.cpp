@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <utility>
 #include <vector>
 
-#include "bench/device/cuda/check.hpp"
 #include "bench/device/cuda/nvml.hpp"
 
 namespace convscope::cuda {
@@ -17,9 +15,7 @@ namespace convscope::cuda {
 std::string limits_of(const Device& device) {
   static constexpr std::pair<const char*, const char*> kAsked[] = {
       {"power limit", "mW"}, {"max sm clock", "MHz"}, {"max memory clock", "MHz"}};
-  std::array<char, 32> address{};
-  check(cudaDeviceGetPCIBusId(address.data(), address.size(), device.info().index), "cudaDeviceGetPCIBusId");
-  const MachineFacts facts = Nvml(address.data()).facts();
+  const MachineFacts facts = Nvml(pci_address(device.info().index)).facts();
   std::vector<std::string> limits;
   for (const auto& [name, unit] : kAsked)
     for (const auto& [fact, value] : facts)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <new>
 
@@ -27,8 +26,6 @@ size_t free_bytes() {
   return free;
 }
 
-std::string bus_id(int device);
-
 // "h200-sm_90" of "NVIDIA H200".
 std::string machine_label(const DeviceInfo& device) {
   std::string label;
@@ -51,15 +48,9 @@ MachineFacts machine_facts(const DeviceInfo& device) {
                      {"memory", std::to_string(device.memory_bytes)},
                      {"driver", std::to_string(driver)},
                      {"runtime", std::to_string(CUDART_VERSION)}};
-  const MachineFacts settings = Nvml(bus_id(device.index)).facts();
+  const MachineFacts settings = Nvml(pci_address(device.index)).facts();
   facts.insert(facts.end(), settings.begin(), settings.end());
   return facts;
-}
-
-std::string bus_id(int device) {
-  std::array<char, 32> id{};
-  check(cudaDeviceGetPCIBusId(id.data(), id.size(), device), "cudaDeviceGetPCIBusId");
-  return id.data();
 }
 
 }  // namespace
@@ -69,10 +60,7 @@ std::string device_defect() {
 }
 
 int device_count() {
-  int count = 0;
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  cudaGetLastError();
-  return code == cudaSuccess ? count : 0;
+  return look_for_driver().devices;
 }
 
 DeviceInfo describe_device(int device) {
@@ -95,7 +83,7 @@ DeviceInfo describe_device(int device) {
 }
 
 std::optional<OthersUse> others_on(int device) {
-  return Nvml(bus_id(device)).others_before_use();
+  return Nvml(pci_address(device)).others_before_use();
 }
 
 std::unique_ptr<Device> make_device(const Options& options) {
@@ -103,7 +91,7 @@ std::unique_ptr<Device> make_device(const Options& options) {
 }
 
 CudaDevice::CudaDevice(const Options& options)
-    : options_(options), info_(describe_device(options.device)), nvml_(bus_id(options.device)) {
+    : options_(options), info_(describe_device(options.device)), nvml_(pci_address(options.device)) {
   check(cudaSetDevice(options.device), "cudaSetDevice");
 }
 

@@ -18,6 +18,7 @@ std::string version_text(int version) {
 DriverState look_for_driver() {
   DriverState state;
   state.code = cudaGetDeviceCount(&state.devices);
+  if (state.code != cudaSuccess) state.devices = 0;
   cudaGetLastError();  // the runtime keeps an error until it is asked
   if (state.code == cudaSuccess && state.devices > 0) return state;
   if (cudaDriverGetVersion(&state.driver_version) != cudaSuccess) state.driver_version = 0;

@@ -9,10 +9,9 @@ namespace convscope::cuda {
 
 struct DriverState {
   cudaError_t code = cudaSuccess;  // of asking for the number of devices
-  int devices = 0;
-  int driver_version =
-      0;                // the newest CUDA that the driver supports, as 13000; 0 where it has no libcuda.so.1
-  std::string release;  // of the kernel's module, as "580.65.06"; empty where none is loaded
+  int devices = 0;                 // 0 where that failed
+  int driver_version = 0;          // the newest CUDA that it supports, as 13000; 0 without libcuda.so.1
+  std::string release;             // of the kernel's module, as "580.65.06"; empty where none is loaded
 };
 
 DriverState look_for_driver();

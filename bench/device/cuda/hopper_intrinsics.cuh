@@ -1,4 +1,4 @@
-// PTX of sm_90a behind small functions: mbarriers, TMA loads, register budgets. Other architectures compile
+// PTX of sm_90a behind small functions: mbarriers and TMA loads. Other architectures compile
 // them to a trap. wgmma is in wgmma.cuh; the plain C++ twins in bench/emulator/hopper_intrinsics.hpp.
 // Reached through bench/device/kernel/hopper.hpp, which shows the usual kernel.
 #pragma once
@@ -12,10 +12,13 @@
 
 namespace convscope::cuda {
 
+// CONVSCOPE_SM90A: an instruction without results, and the operands that it reads.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 inline constexpr bool kHopperInstructions = true;
+#define CONVSCOPE_SM90A(instruction, ...) asm volatile(instruction ::__VA_ARGS__ : "memory")
 #else
 inline constexpr bool kHopperInstructions = false;
+#define CONVSCOPE_SM90A(instruction, ...) __trap()
 #endif
 
 // A kernel takes it as `const __grid_constant__ TensorMap map`.
@@ -41,53 +44,29 @@ __device__ __forceinline__ bool elect_lane() {
 // Sets up a barrier in shared memory that a phase completes with `arrivals` arrivals. One thread does it,
 // then mbarrier_fence_init(), then a block barrier.
 __device__ __forceinline__ void mbarrier_init(uint64_t* barrier, int arrivals) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
-               : "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(shared_address(barrier)), "r"(arrivals));
 }
 
 __device__ __forceinline__ void mbarrier_fence_init() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("fence.mbarrier_init.release.cluster;");
 }
 
 __device__ __forceinline__ void mbarrier_arrive(uint64_t* barrier) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(shared_address(barrier)));
 }
 
 // Arrives and says how many bytes of TMA loads the phase must still receive.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint64_t* barrier, int bytes) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "r"(shared_address(barrier)),
+                  "r"(bytes));
 }
 
 // Waits until the phase of that parity (0 for the first) is complete.
 __device__ __forceinline__ void mbarrier_wait(uint64_t* barrier, int parity) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile(
+  CONVSCOPE_SM90A(
       "{\n.reg .pred done;\nWAIT_%=:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra WAIT_%=;\n}" ::"r"(
-          shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-#else
-  __trap();
-#endif
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra WAIT_%=;\n}",
+      "r"(shared_address(barrier)), "r"(parity));
 }
 
 // Copies the box at (x, y) into shared memory (aligned to 128 bytes, to 1024 with swizzle); elements outside
@@ -95,43 +74,29 @@ __device__ __forceinline__ void mbarrier_wait(uint64_t* barrier, int parity) {
 // outside the tensor: any other is an illegal instruction (seen on an H100).
 __device__ __forceinline__ void tma_load_2d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
                                             int y) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile(
+  CONVSCOPE_SM90A(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
-      "%4}], [%2];" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y)
-      : "memory");
-#else
-  __trap();
-#endif
+      "%4}], [%2];",
+      "r"(shared_address(shared)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y));
 }
 
 // The same for four dimensions: in an NHWC tensor x is the channel, y the column, z the row, w the image.
 __device__ __forceinline__ void tma_load_4d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
                                             int y, int z, int w) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile(
+  CONVSCOPE_SM90A(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
-      : "memory");
-#else
-  __trap();
-#endif
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];",
+      "r"(shared_address(shared)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w));
 }
 
 // The same for five dimensions, as in an NHWC tensor whose channels are in groups.
 __device__ __forceinline__ void tma_load_5d(void* shared, const TensorMap* map, uint64_t* barrier, int x,
                                             int y, int z, int w, int v) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile(
+  CONVSCOPE_SM90A(
       "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
-      : "memory");
-#else
-  __trap();
-#endif
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];",
+      "r"(shared_address(shared)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w),
+      "r"(v));
 }
 
 // Copies a run of pixels (PixelMapLayout; the map is of make_pixel_map()) that begins at pixel (x, y) of the
@@ -142,25 +107,16 @@ __device__ __forceinline__ void tma_load_5d(void* shared, const TensorMap* map, 
 __device__ __forceinline__ void tma_load_pixels(void* shared, const TensorMap* map, uint64_t* barrier,
                                                 int channel, int x, int y, int image, uint16_t offset_x,
                                                 uint16_t offset_y) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile(
+  CONVSCOPE_SM90A(
       "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-      "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared_address(shared)),
-      "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(x), "r"(y), "r"(image), "h"(offset_x),
-      "h"(offset_y)
-      : "memory");
-#else
-  __trap();
-#endif
+      "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};",
+      "r"(shared_address(shared)), "l"(map), "r"(shared_address(barrier)), "r"(channel), "r"(x), "r"(y),
+      "r"(image), "h"(offset_x), "h"(offset_y));
 }
 
 // Makes this thread's ordinary writes to shared memory visible to wgmma and TMA; a barrier must follow.
 __device__ __forceinline__ void fence_proxy_async() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("fence.proxy.async.shared::cta;");
 }
 
 }  // namespace convscope::cuda

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace convscope::cuda {
 namespace {
@@ -19,13 +21,17 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::vector<fs::path> entries(const fs::path& folder) {
+// Of a folder of libraries those of Python's versions, the newest first: 3.13 before 3.9.
+std::vector<fs::path> pythons(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable), end; !unreadable && entry != end;
        entry.increment(unreadable))
-    found.push_back(entry->path());
-  std::sort(found.rbegin(), found.rend());
+    if (entry->path().filename().string().starts_with("python3")) found.push_back(entry->path());
+  std::ranges::sort(found, std::greater(), [](const fs::path& python) {
+    const std::string name = python.filename().string();
+    return std::pair(name.size(), name);
+  });
   return found;
 }
 
@@ -82,12 +88,10 @@ std::vector<std::string> wheel_folders(const std::vector<std::string>& prefixes,
   Folders folders;
   for (const std::string& prefix : prefixes)
     for (const char* lib : {"lib", "lib64"})
-      for (const fs::path& python : entries(fs::path(prefix) / lib)) {
-        if (!python.filename().string().starts_with("python3")) continue;
+      for (const fs::path& python : pythons(fs::path(prefix) / lib))
         for (const char* packages : {"site-packages", "dist-packages"})
           for (const std::string& owner : {std::string("cu13"), package})
             folders.add(python / packages / "nvidia" / owner / "lib");
-      }
   return folders.take();
 }
 

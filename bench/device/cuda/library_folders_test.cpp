@@ -85,11 +85,12 @@ TEST_F(Tree, WheelsOfCuda12AndOfCudnnLieInAFolderOfTheirOwn) {
 }
 
 TEST_F(Tree, WheelsAreFoundInLib64AndInDistPackagesNewestPythonFirst) {
+  const std::string newest = folder("lib/python3.13/site-packages/nvidia/cudnn/lib");
   const std::string a = folder("lib/python3.9/site-packages/nvidia/cudnn/lib");
   const std::string b = folder("lib/python3/dist-packages/nvidia/cudnn/lib");
   const std::string c = folder("lib64/python3.12/site-packages/nvidia/cudnn/lib");
   folder("lib/python2.7/site-packages/nvidia/cudnn/lib");
-  EXPECT_THAT(wheel_folders({root_.string()}, "cudnn"), ElementsAre(a, b, c));
+  EXPECT_THAT(wheel_folders({root_.string()}, "cudnn"), ElementsAre(newest, a, b, c));
 }
 
 TEST_F(Tree, ALib64ThatIsALinkToLibIsNotListedAgain) {

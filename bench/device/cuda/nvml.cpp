@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/device/cuda/check.hpp"
+
 namespace convscope::cuda {
 namespace {
 
@@ -15,12 +17,18 @@ constexpr int kGpuTemperature = 0;  // NVML_TEMPERATURE_GPU
 
 }  // namespace
 
-Nvml::Nvml(const std::string& bus_id) : library_({"libnvidia-ml.so.1"}, "") {
+std::string pci_address(int device) {
+  std::array<char, 32> address{};
+  check(cudaDeviceGetPCIBusId(address.data(), address.size(), device), "cudaDeviceGetPCIBusId");
+  return address.data();
+}
+
+Nvml::Nvml(const std::string& address) : library_({"libnvidia-ml.so.1"}, "") {
   const auto initialise = library_.function<int()>("nvmlInit_v2");
   const auto find = library_.function<int(const char*, void**)>("nvmlDeviceGetHandleByPciBusId_v2");
   if (initialise == nullptr || find == nullptr || initialise() != kSuccess) return;
   void* device = nullptr;
-  if (find(bus_id.c_str(), &device) == kSuccess)
+  if (find(address.c_str(), &device) == kSuccess)
     device_ = device;
   else if (const auto shut_down = library_.function<int()>("nvmlShutdown"))
     shut_down();
@@ -38,22 +46,17 @@ Nvml::~Nvml() {
   if (device_ != nullptr && shut_down != nullptr) shut_down();
 }
 
-std::optional<double> Nvml::ask(KindQuestion* question, int kind) const {
+template <typename Function, typename... Kind>
+std::optional<unsigned> Nvml::ask(Function* question, Kind... kind) const {
   unsigned answer = 0;
-  if (question == nullptr || question(device_, kind, &answer) != kSuccess) return std::nullopt;
+  if (question == nullptr || question(device_, kind..., &answer) != kSuccess) return std::nullopt;
   return answer;
 }
 
-std::string Nvml::number(const char* question) const {
-  unsigned answer = 0;
-  const auto ask = library_.function<Question>(question);
-  return ask != nullptr && ask(device_, &answer) == kSuccess ? std::to_string(answer) : "";
-}
-
-std::string Nvml::number(const char* question, int kind) const {
-  unsigned answer = 0;
-  const auto ask = library_.function<KindQuestion>(question);
-  return ask != nullptr && ask(device_, kind, &answer) == kSuccess ? std::to_string(answer) : "";
+template <typename Function, typename... Kind>
+std::string Nvml::number(const char* question, Kind... kind) const {
+  const std::optional<unsigned> answer = ask(library_.function<Function>(question), kind...);
+  return answer ? std::to_string(*answer) : "";
 }
 
 MachineFacts Nvml::facts() const {
@@ -62,9 +65,9 @@ MachineFacts Nvml::facts() const {
   const auto ask = library_.function<int(void*, char*, unsigned)>("nvmlDeviceGetVbiosVersion");
   if (ask == nullptr || ask(device_, vbios.data(), vbios.size()) != kSuccess) vbios[0] = 0;
   return {{"vbios", vbios.data()},
-          {"power limit", number("nvmlDeviceGetEnforcedPowerLimit")},
-          {"max sm clock", number("nvmlDeviceGetMaxClockInfo", kSmClock)},
-          {"max memory clock", number("nvmlDeviceGetMaxClockInfo", kMemoryClock)}};
+          {"power limit", number<Question>("nvmlDeviceGetEnforcedPowerLimit")},
+          {"max sm clock", number<KindQuestion>("nvmlDeviceGetMaxClockInfo", kSmClock)},
+          {"max memory clock", number<KindQuestion>("nvmlDeviceGetMaxClockInfo", kMemoryClock)}};
 }
 
 DeviceState Nvml::state() {
@@ -73,9 +76,8 @@ DeviceState Nvml::state() {
   if (!slow_read_ || now - *slow_read_ >= kSlowInterval) {
     slow_read_ = now;
     last_.temperature_celsius = ask(temperature_, kGpuTemperature);
-    unsigned milliwatts = 0;
-    last_.power_watts.reset();
-    if (power_ != nullptr && power_(device_, &milliwatts) == kSuccess) last_.power_watts = 1e-3 * milliwatts;
+    last_.power_watts = ask(power_);
+    if (last_.power_watts) *last_.power_watts *= 1e-3;  // from milliwatts
     unsigned long long bits = 0;
     if (reasons_ == nullptr || reasons_(device_, &bits) != kSuccess) bits = 0;
     last_.throttle_reasons = throttle_reasons(bits);

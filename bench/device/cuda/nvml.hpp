@@ -14,10 +14,13 @@
 
 namespace convscope::cuda {
 
+// Of a device of the runtime, as "0000:3b:00.0". Throws DeviceError.
+std::string pci_address(int device);
+
 class Nvml {
  public:
-  // `bus_id` is the device's PCI address, as "0000:3b:00.0".
-  explicit Nvml(const std::string& bus_id);
+  // `address`: a pci_address().
+  explicit Nvml(const std::string& address);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
@@ -39,9 +42,12 @@ class Nvml {
   using Question = int(void* device, unsigned* answer);
   using KindQuestion = int(void* device, int kind, unsigned* answer);
   using Reasons = int(void* device, unsigned long long* bits);
-  std::optional<double> ask(KindQuestion* question, int kind) const;
-  std::string number(const char* question) const;
-  std::string number(const char* question, int kind) const;
+  // The answer of one of the first two sorts; null where there is no such function or it fails.
+  template <typename Function, typename... Kind>
+  std::optional<unsigned> ask(Function* question, Kind... kind) const;
+  // The same of a function's name, as text; "" for null.
+  template <typename Function, typename... Kind>
+  std::string number(const char* question, Kind... kind) const;
 
   SharedLibrary library_;
   void* device_ = nullptr;

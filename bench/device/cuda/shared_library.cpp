@@ -61,21 +61,8 @@ SharedLibrary::SharedLibrary(std::initializer_list<const char*> names, const std
 }
 
 bool SharedLibrary::open(const char* file) {
-  library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   return library_ != nullptr;
-}
-
-SharedLibrary::SharedLibrary(SharedLibrary&& other) noexcept
-    : library_(std::exchange(other.library_, nullptr)), defect_(std::move(other.defect_)) {}
-
-SharedLibrary& SharedLibrary::operator=(SharedLibrary&& other) noexcept {
-  std::swap(library_, other.library_);
-  std::swap(defect_, other.defect_);
-  return *this;
-}
-
-SharedLibrary::~SharedLibrary() {
-  if (library_ != nullptr) dlclose(library_);
 }
 
 void* SharedLibrary::symbol(const char* name) const {

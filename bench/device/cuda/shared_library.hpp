@@ -1,5 +1,5 @@
 // A library that is looked for at run time: the CUDA libraries and NVML, which a build machine or a bundle
-// need not have.
+// need not have. It stays loaded until the process ends.
 #pragma once
 
 #include <initializer_list>
@@ -14,9 +14,6 @@ class SharedLibrary {
   // (/usr/local/cuda/lib64), and in `wheel_folder` ("cublas") of NVIDIA's Python packages or the lib folder
   // of the Python environments at hand (library_folders.hpp). An empty `wheel_folder` leaves Python out.
   SharedLibrary(std::initializer_list<const char*> names, const std::string& wheel_folder);
-  SharedLibrary(SharedLibrary&&) noexcept;
-  SharedLibrary& operator=(SharedLibrary&&) noexcept;
-  ~SharedLibrary();
 
   // Why it could not be loaded: what was looked for and where, or what it lacks itself; empty when it was.
   const std::string& defect() const { return defect_; }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "bench/device/cuda/intrinsics.cuh"
+#include "bench/device/cuda/hopper_intrinsics.cuh"
 #include "bench/device/kernel/wgmma_descriptor.hpp"
 
 namespace convscope::cuda {
@@ -34,30 +34,18 @@ __device__ __forceinline__ uint64_t wgmma_descriptor_mn(const void* shared, int 
 
 // Before the first wgmma of a group: orders earlier accesses to the accumulators.
 __device__ __forceinline__ void wgmma_fence() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("wgmma.fence.sync.aligned;");
 }
 
 __device__ __forceinline__ void wgmma_commit_group() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("wgmma.commit_group.sync.aligned;");
 }
 
 // Waits until all but the newest Keep groups are done: their accumulators may be read, their operands
 // overwritten.
 template <int Keep>
 __device__ __forceinline__ void wgmma_wait_group() {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Keep) : "memory");
-#else
-  __trap();
-#endif
+  CONVSCOPE_SM90A("wgmma.wait_group.sync.aligned %0;", "n"(Keep));
 }
 
 // Parts of the instruction's text: depth and types, behind the width; the operands' majors, which tf32,

@@ -1,4 +1,4 @@
-// Device functions of sm_90a for .cu files: mbarriers, TMA loads, wgmma, register budgets, named barriers.
+// Device functions of sm_90a for .cu files: mbarriers, TMA loads, wgmma, named barriers.
 // Write the kernel's body as `if constexpr (kHopperInstructions) { ... }`: it is then empty for other
 // architectures, whose code the launching side must never choose.
 //

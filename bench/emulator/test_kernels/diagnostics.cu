@@ -73,15 +73,7 @@ __global__ void half_warps(float* out) {
 
 __global__ void votes(float* out) {
   const unsigned thirds = __ballot_sync(kAllLanes, threadIdx.x % 3 == 0);
-  const int any = __any_sync(kAllLanes, threadIdx.x % 32 == 5),
-            all = __all_sync(kAllLanes, threadIdx.x != 40);
-  out[threadIdx.x] = static_cast<float>(__popc(thirds) * 100 + any * 10 + all);
-}
-
-__global__ void block_sums(float* out) {
-  const int fifths = __syncthreads_count(threadIdx.x % 5 == 0), any = __syncthreads_or(threadIdx.x == 33);
-  const int all = __syncthreads_and(threadIdx.x < 40);
-  out[threadIdx.x] = static_cast<float>(fifths * 100 + any * 10 + all);
+  out[threadIdx.x] = static_cast<float>(__popc(thirds) * 10 + static_cast<int>(thirds & 1));
 }
 
 __global__ void reads_unwritten_static_smem(float* out) {
@@ -169,7 +161,6 @@ DiagnosticKernels diagnostic_kernels() {
           .reads_past_the_buffer = on_one_block<reads_past_the_buffer>,
           .half_warps = on_one_block<half_warps>,
           .votes = on_one_block<votes>,
-          .block_sums = on_one_block<block_sums>,
           .reads_unwritten_static_smem = on_one_block<reads_unwritten_static_smem>,
           .reads_unwritten_dynamic_smem = with_dynamic_smem,
           .order_of_threads = on_one_block<order_of_threads>,

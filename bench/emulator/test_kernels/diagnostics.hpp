@@ -17,8 +17,8 @@ struct DiagnosticKernels {
       mask_without_caller, endless_spin, trap, throws, blocks_write_one_place, reads_past_static_smem,
       reads_past_the_buffer;
   // What is right
-  Launch half_warps, votes, block_sums, reads_unwritten_static_smem, reads_unwritten_dynamic_smem,
-      order_of_threads, lockstep_without_syncwarp;
+  Launch half_warps, votes, reads_unwritten_static_smem, reads_unwritten_dynamic_smem, order_of_threads,
+      lockstep_without_syncwarp;
   // out[block] is the place of the block in the order of blocks; out must be zeros.
   void (*order_of_blocks)(float* out, unsigned blocks, Queue&);
   // With a block, grid and shared memory as told.

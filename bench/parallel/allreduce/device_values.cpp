@@ -44,28 +44,12 @@ bool DeviceValues::allocate(size_t values, size_t scratch) {
   return true;
 }
 
-void DeviceValues::upload() {
-  values_.upload(host_.data(), values_.bytes());
-}
-
-void DeviceValues::download() {
-  values_.download(host_.data(), values_.bytes());
-}
-
-bool DeviceValues::is_intact() const {
-  return values_.guards_intact() && scratch_.guards_intact();
-}
-
 void DeviceValues::all_reduce(const ReductionRow& row) {
   if (const auto reduction = from_name(kReductions, row.reduce))
     convscope::all_reduce(*reduction, fabric_, values_.span_of<float>(), scratch_.span_of<float>(),
                           row.fleet.ranks);
   else
     communicator_.all_reduce(values_.span_of<float>(), queue_);
-}
-
-void DeviceValues::finish() {
-  communicator_.wait(queue_);
 }
 
 bool DeviceValues::is_slowed() {

@@ -49,11 +49,11 @@ class DeviceValues final : public RankValues {
   bool has_library() const override { return true; }
   bool allocate(size_t values, size_t scratch) override;
   std::span<float> host() override { return host_; }
-  void upload() override;
-  void download() override;
-  bool is_intact() const override;
+  void upload() override { values_.upload(host_.data(), values_.bytes()); }
+  void download() override { values_.download(host_.data(), values_.bytes()); }
+  bool is_intact() const override { return values_.guards_intact() && scratch_.guards_intact(); }
   void all_reduce(const ReductionRow& row) override;
-  void finish() override;
+  void finish() override { communicator_.wait(queue_); }
   bool is_slowed() override;
   // Launching the first and waiting for the last takes some ten microseconds, which the clock of the host
   // has in it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,8 +42,13 @@ class HostValues final : public RankValues {
     const double needed = 4.0 * static_cast<double>(2 * values + scratch) * fabric_.size();
     const std::optional<int64_t> available = available_memory("");
     if (available && needed > static_cast<double>(*available)) return false;
-    values_.resize(values);
-    scratch_.resize(scratch);
+    try {
+      values_.resize(values);
+      scratch_.resize(scratch);
+    } catch (const std::bad_alloc&) {  // a limit of this process's own
+      values_ = {};
+      return false;
+    }
     return true;
   }
   std::span<float> host() override { return values_; }

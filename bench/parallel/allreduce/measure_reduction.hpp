@@ -7,7 +7,6 @@
 #include "bench/parallel/allreduce/rank_values.hpp"
 #include "bench/parallel/allreduce/reduction_row.hpp"
 #include "bench/parallel/fabric/fabric.hpp"
-#include "bench/parallel/fabric/mpi_job.hpp"
 #include "bench/parallel/network/network_model.hpp"
 
 namespace convscope {

@@ -174,6 +174,16 @@ TEST(ReductionRows, ArePrintedWithTheirLinksAndReasons) {
   EXPECT_THAT(out.str(), HasSubstr("halving on 3 ranks: not_power_of_two: halving needs"));
 }
 
+TEST(Fleets, AreNamedWithTheLinksThatTheirMessagesTake) {
+  const auto words = [](const Ranks& ranks) {
+    return words_of(ClosedForm({{100e9, 1e-6}, {5e9, 5e-6}}).fleet(ranks));
+  };
+  EXPECT_EQ(words({4, 4}), "modelled, closed form; link 100 GB/s, 1 us");
+  EXPECT_EQ(words({4, 1}), "modelled, closed form, nodes of 1; link 5 GB/s, 5 us");
+  EXPECT_EQ(words({8, 4}),
+            "modelled, closed form, nodes of 4; link 5 GB/s, 5 us; within a node 100 GB/s, 1 us");
+}
+
 TEST(ReductionRows, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) {
   std::vector<ReductionRow> rows{modelled("ring", 3), modelled("ring", 4)};
   const auto printed = [&](size_t columns) {

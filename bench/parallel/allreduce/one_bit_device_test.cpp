@@ -107,10 +107,10 @@ TEST(OneBitInDeviceMemory, IsDecodedToTheBitsOfTheCpuInAnyOrderOfThreads) {
       const OnDevice<uint32_t> own_codes(device, codes);
       const OnDevice<float> added(device, decoded), replaced(device, decoded);
       OneBitCodec codec(DeviceKind::emulator, *queue);
-      codec.decode_and_add(columns, own_codes.span(), added.span());
+      codec.decode(columns, own_codes.span(), added.span(), true);
       codec.decode(columns, own_codes.span(), replaced.span());
       queue->synchronize();
-      decode_and_add(columns, codes, decoded);
+      decode(columns, codes, decoded, true);
       EXPECT_EQ(added.read(), decoded);
       decode(columns, codes, decoded);
       EXPECT_EQ(replaced.read(), decoded);

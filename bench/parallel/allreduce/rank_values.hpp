@@ -1,7 +1,6 @@
 // The values of one rank whose sums are measured: where they lie, and what sums them there.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "bench/parallel/allreduce/reduction_row.hpp"

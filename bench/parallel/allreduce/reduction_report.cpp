@@ -40,7 +40,7 @@ std::vector<std::string> cells(const ReductionRow& row) {
     if (row.time.n > 0 && std::isfinite(row.time.ci_low))
       texts[3] = fmt::format("[{}, {}]", milliseconds_text(row.time.ci_low, seconds),
                              milliseconds_text(row.time.ci_high, seconds));
-    texts[4] = gigabytes_text(algorithm_bandwidth(bytes, seconds));
+    texts[4] = gigabytes_text(bytes / seconds);
     texts[5] = gigabytes_text(bus_bandwidth(bytes, seconds, row.fleet.ranks.count));
   }
   texts[6] = verdict(row);
@@ -58,16 +58,16 @@ std::string words_of(const Fleet& fleet) {
   const auto link = [](const Link& one) {
     return fmt::format("{:g} GB/s, {:g} us", 1e-9 * one.bytes_per_second, 1e6 * one.latency);
   };
+  if (fleet.ranks.nodes() == 1) return text + "; link " + link(fleet.links->within);
   text += "; link " + link(fleet.links->between);
-  const bool has_both = fleet.ranks.per_node > 1 && fleet.ranks.nodes() > 1;
-  return has_both ? text + "; within a node " + link(fleet.links->within) : text;
+  return fleet.ranks.per_node > 1 ? text + "; within a node " + link(fleet.links->within) : text;
 }
 
 void print_disturbed(std::ostream& out, int64_t samples, const Look& look) {
   if (samples == 0) return;
   const std::string text = fmt::format(
-      "The machine was not quiet: {} lost time to other programs on some rank, or to another rank on "
-      "the same core (column disturbed).",
+      "The machine was not quiet: {} lost time to other programs on some rank or to another rank on the "
+      "same core, or found its GPU slowed or in use (column disturbed).",
       counted(samples, "sample"));
   fmt::print(out, "{}\n", wrapped(text, look.columns, "  "));
 }

@@ -34,8 +34,7 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.time.n > 0 ? cell(r.disturbed) : Cell{}; }},
     {"algbw", "GB/s", "bytes over median_ms.",
      [](const R& r) {
-       return r.has_time() ? cell(1e-9 * algorithm_bandwidth(static_cast<double>(r.bytes), r.time.median))
-                           : Cell{};
+       return r.has_time() ? cell(1e-9 * (static_cast<double>(r.bytes) / r.time.median)) : Cell{};
      }},
     {"busbw", "GB/s",
      "algbw 2(n-1)/n, as nccl-tests defines it: a ring at full speed shows the link's bandwidth.",

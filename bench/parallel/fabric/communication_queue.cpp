@@ -19,7 +19,7 @@ CommunicationQueue::~CommunicationQueue() {
 void CommunicationQueue::post(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(work));
+    if (!failure_) posted_.push_back(std::move(work));
   }
   changed_.notify_all();
 }

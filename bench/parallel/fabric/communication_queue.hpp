@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 namespace convscope {
@@ -22,8 +21,8 @@ class CommunicationQueue {
   CommunicationQueue& operator=(const CommunicationQueue&) = delete;
 
   void post(std::function<void()> work);
-  // Returns when all that was posted is done; throws what one of it threw, and then what was posted behind it
-  // was not run.
+  // Returns when all that was posted is done; throws what one of it threw, and then nothing that was posted
+  // behind it was run.
   void wait();
 
  private:

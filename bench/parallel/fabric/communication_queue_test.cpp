@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <vector>
 
@@ -32,6 +33,16 @@ TEST(CommunicationQueue, HandsOnWhatWasThrownAndRunsNothingBehindIt) {
   queue.post([&] { ran = true; });
   queue.wait();
   EXPECT_TRUE(ran) << "the failure was handed on once";
+}
+
+TEST(CommunicationQueue, RunsNothingThatIsPostedAfterAFailureAndBeforeItIsHandedOn) {
+  bool ran = false;
+  CommunicationQueue queue;
+  queue.post([] { throw std::runtime_error("rank 1 is lost"); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it has thrown, most likely
+  queue.post([&] { ran = true; });
+  EXPECT_THROW(queue.wait(), std::runtime_error);
+  EXPECT_FALSE(ran);
 }
 
 TEST(CommunicationQueue, FinishesWhatWasPostedBeforeItEnds) {

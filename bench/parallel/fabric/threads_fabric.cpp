@@ -28,10 +28,7 @@ struct Exchange {
   explicit Exchange(int ranks)
       : size(ranks), messages(static_cast<size_t>(ranks) * static_cast<size_t>(ranks)) {}
 
-  std::deque<Message*>& from_to(int from, int to) { return messages[index(from, to)]; }
-  size_t index(int from, int to) const {
-    return static_cast<size_t>(from) * static_cast<size_t>(size) + static_cast<size_t>(to);
-  }
+  std::deque<Message*>& from_to(int from, int to) { return messages[static_cast<size_t>(from * size + to)]; }
 
   const int size;
   std::mutex mutex;

@@ -5,10 +5,14 @@
 namespace convscope {
 namespace {
 
-// Of a ring of n ranks.
-Cost ring_cost(double bytes, int n, const Link& link) {
+// Of n ranks, each of which sends 2(n-1)/n of the bytes, in so many messages one after the other.
+Cost cost_of_shares(double bytes, int n, int messages, const Link& link) {
   const double sent = 2.0 * (n - 1) / n * bytes;
-  return {sent / link.bytes_per_second + 2.0 * (n - 1) * link.latency, sent};
+  return {sent / link.bytes_per_second + messages * link.latency, sent};
+}
+
+Cost ring_cost(double bytes, int n, const Link& link) {
+  return cost_of_shares(bytes, n, 2 * (n - 1), link);
 }
 
 int rounds_up_log2(int n) {
@@ -21,7 +25,6 @@ Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, cons
   const int n = ranks.count;
   if (n == 1) return {};
   const Link& link = n > ranks.per_node ? links.between : links.within;
-  const double share = 2.0 * (n - 1) / n * bytes;
   switch (reduction) {
     case Reduction::tree: {
       const int rounds = rounds_up_log2(n);
@@ -30,14 +33,14 @@ Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, cons
     case Reduction::ring:
       return ring_cost(bytes, n, link);
     case Reduction::halving:
-      return {share / link.bytes_per_second + 2 * rounds_up_log2(n) * link.latency, share};
+      return cost_of_shares(bytes, n, 2 * rounds_up_log2(n), link);
     case Reduction::hierarchical: {
       const Cost within = ring_cost(bytes, ranks.per_node, links.within);
       const Cost between = ring_cost(bytes / ranks.per_node, ranks.nodes(), links.between);
       return {within.seconds + between.seconds, within.busiest_bytes + between.busiest_bytes};
     }
     case Reduction::striped:
-      return {share / link.bytes_per_second + 2 * link.latency, share};
+      return cost_of_shares(bytes, n, 2, link);
   }
   return {};
 }
@@ -47,12 +50,8 @@ double busiest_bytes(Reduction reduction, double bytes, const Ranks& ranks) {
   return all_reduce_cost(reduction, bytes, ranks, {any, any}).busiest_bytes;
 }
 
-double algorithm_bandwidth(double bytes, double seconds) {
-  return bytes / seconds;
-}
-
 double bus_bandwidth(double bytes, double seconds, int ranks) {
-  return algorithm_bandwidth(bytes, seconds) * 2.0 * (ranks - 1) / ranks;
+  return bytes / seconds * 2.0 * (ranks - 1) / ranks;
 }
 
 }  // namespace convscope

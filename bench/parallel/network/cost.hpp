@@ -13,8 +13,8 @@ struct Link {
   double latency = 0;           // seconds a message
 };
 
-// The links of ranks on one node, and of ranks on different ones. A reduction that knows no nodes runs at the
-// pace of the slower kind that it uses.
+// The links of ranks on one node, and of ranks on different ones. A reduction that knows no nodes is taken to
+// send all its messages between nodes where there are several.
 struct Links {
   Link within;
   Link between;
@@ -37,9 +37,8 @@ Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, cons
 // Cost::busiest_bytes, which do not depend on the links.
 double busiest_bytes(Reduction reduction, double bytes, const Ranks& ranks);
 
-// nccl-tests' definitions: bytes over time, and that times 2(n-1)/n, which is comparable with a link's
-// bandwidth for every n.
-double algorithm_bandwidth(double bytes, double seconds);
+// nccl-tests' busbw: bytes over time (algbw) times 2(n-1)/n, which is comparable with a link's bandwidth for
+// every n.
 double bus_bandwidth(double bytes, double seconds, int ranks);
 
 }  // namespace convscope

@@ -16,7 +16,7 @@ class NetworkModel {
   // So many ranks on it, as rows name them.
   virtual Fleet fleet(const Ranks& ranks) = 0;
   // Why it cannot say what such a reduction over so many ranks costs; nothing where it can.
-  virtual std::optional<Refusal> refusal(Reduction reduction, const Ranks& ranks) = 0;
+  virtual std::optional<Refusal> refusal(Reduction, const Ranks&) { return std::nullopt; }
   // Of an all-reduce of so many bytes a rank. Neither the network nor the reduction may refuse the ranks.
   virtual Cost all_reduce(Reduction reduction, double bytes, const Ranks& ranks) = 0;
 };
@@ -27,7 +27,6 @@ class ClosedForm final : public NetworkModel {
   explicit ClosedForm(const Links& links) : links_(links) {}
 
   Fleet fleet(const Ranks& ranks) override { return {ranks, Basis::modelled, "closed form", "", links_}; }
-  std::optional<Refusal> refusal(Reduction, const Ranks&) override { return std::nullopt; }
   Cost all_reduce(Reduction reduction, double bytes, const Ranks& ranks) override {
     return all_reduce_cost(reduction, bytes, ranks, links_);
   }

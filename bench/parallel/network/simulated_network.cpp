@@ -41,11 +41,11 @@ SimulatorProcess* SimulatedNetwork::simulator(const Ranks& ranks) {
   if (program_.empty() || ranks.count > kMaxSimulated) return nullptr;
   const bool fits = !links_ || (built_for_.count == ranks.count && built_for_.per_node == ranks.per_node);
   if (simulator_ && fits) return simulator_.get();
-  built_for_ = ranks;
   simulator_ = links_ ? std::make_unique<SimulatorProcess>(program_, words_of(ranks, *links_), "--link")
                       : std::make_unique<SimulatorProcess>(
                             program_, std::vector<std::string>{"file", std::filesystem::absolute(file_)},
                             "--platform: " + file_);
+  built_for_ = ranks;
   return simulator_.get();
 }
 

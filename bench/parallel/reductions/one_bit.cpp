@@ -106,18 +106,15 @@ void encode_columns(int64_t count, int64_t values, const float* gradient, float*
                   encoded + static_cast<size_t>(column) * words);
 }
 
-template <bool adds>
-void decode_columns(int64_t count, int64_t values, const uint32_t* encoded, float* out) {
+void decode_columns(int64_t count, int64_t values, const uint32_t* encoded, float* out, bool adds) {
   const size_t words = Columns{count, values}.words_of_column();
-  for (int64_t column = 0; column < count; ++column)
-    decode_column<adds>(encoded + static_cast<size_t>(column) * words, out + column * values, values);
-}
-
-void replace_columns(int64_t count, int64_t values, const uint32_t* encoded, float* out) {
-  decode_columns<false>(count, values, encoded, out);
-}
-void add_columns(int64_t count, int64_t values, const uint32_t* encoded, float* out) {
-  decode_columns<true>(count, values, encoded, out);
+  for (int64_t column = 0; column < count; ++column) {
+    const uint32_t* const code = encoded + static_cast<size_t>(column) * words;
+    if (adds)
+      decode_column<true>(code, out + column * values, values);
+    else
+      decode_column<false>(code, out + column * values, values);
+  }
 }
 
 }  // namespace
@@ -128,8 +125,7 @@ HWY_AFTER_NAMESPACE();
 namespace convscope {
 namespace {
 HWY_EXPORT(encode_columns);
-HWY_EXPORT(replace_columns);
-HWY_EXPORT(add_columns);
+HWY_EXPORT(decode_columns);
 }  // namespace
 
 int64_t encoded_bytes(const Columns& columns) {
@@ -142,12 +138,8 @@ void encode(const Columns& columns, std::span<const float> gradient, std::span<f
   (columns.count, columns.values, gradient.data(), error.data(), encoded.data());
 }
 
-void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values) {
-  HWY_DYNAMIC_DISPATCH(replace_columns)(columns.count, columns.values, encoded.data(), values.data());
-}
-
-void decode_and_add(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values) {
-  HWY_DYNAMIC_DISPATCH(add_columns)(columns.count, columns.values, encoded.data(), values.data());
+void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values, bool adds) {
+  HWY_DYNAMIC_DISPATCH(decode_columns)(columns.count, columns.values, encoded.data(), values.data(), adds);
 }
 
 }  // namespace convscope

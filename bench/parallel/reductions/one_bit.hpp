@@ -35,8 +35,8 @@ int64_t encoded_bytes(const Columns& columns);
 void encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
             std::span<uint32_t> encoded);
 
-// Replaces `values` by the levels, or adds them.
-void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values);
-void decode_and_add(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values);
+// Replaces `values` by the levels, or adds these to them.
+void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values,
+            bool adds = false);
 
 }  // namespace convscope

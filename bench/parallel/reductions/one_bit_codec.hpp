@@ -17,8 +17,8 @@ class OneBitCodec {
 
   void encode(const Columns& columns, std::span<const float> gradient, std::span<float> error,
               std::span<uint32_t> encoded);
-  void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values);
-  void decode_and_add(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values);
+  void decode(const Columns& columns, std::span<const uint32_t> encoded, std::span<float> values,
+              bool adds = false);
 
   Queue& queue() { return queue_; }
 

@@ -1,7 +1,8 @@
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
 
-#include <algorithm>
 #include <stdexcept>
+
+#include "bench/core/rounding.hpp"
 
 namespace convscope {
 namespace {
@@ -65,7 +66,7 @@ void OneBitReduction::all_reduce(Fabric& fabric, std::span<float> gradient) {
   const std::span<float> sum = sum_.span_of<float>();
   code([&] {
     codec_.decode(own, words_of(rank_), sum);
-    for (size_t i = 0; i < in.size(); ++i) codec_.decode_and_add(own, received(i), sum);
+    for (size_t i = 0; i < in.size(); ++i) codec_.decode(own, received(i), sum, true);
     codec_.encode(own, sum, owner_error_.span_of<float>(), words_of(rank_));
   });
   for (size_t i = 0; i < in.size(); ++i) {
@@ -90,13 +91,11 @@ std::vector<float> OneBitReduction::error() const {
 }
 
 double OneBitReduction::busiest_bytes(const Columns& columns, int ranks) {
-  int64_t most = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const int64_t own = columns.count * (rank + 1) / ranks - columns.count * rank / ranks;
-    const int64_t sent_columns = columns.count - own + (ranks - 1) * own;
-    most = std::max(most, sent_columns);
-  }
-  return ranks == 1 ? 0 : static_cast<double>(most) * static_cast<double>(encoded_bytes({1, columns.values}));
+  if (ranks == 1) return 0;
+  // The rank of the largest stripe: the code of each other stripe goes to one rank, that of its own to all.
+  const int64_t own = ceil_div(columns.count, int64_t{ranks});
+  const int64_t sent = columns.count - own + (ranks - 1) * own;
+  return static_cast<double>(sent) * static_cast<double>(encoded_bytes({1, columns.values}));
 }
 
 }  // namespace convscope

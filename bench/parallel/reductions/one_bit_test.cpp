@@ -140,7 +140,7 @@ TEST(OneBit, CodesColumnsOfEveryLengthAsTheDefinitionDoes) {
       encode(columns, gradient, error, encoded);
       decode(columns, encoded, decoded);
       std::vector<float> twice = decoded;
-      decode_and_add(columns, encoded, twice);
+      decode(columns, encoded, twice, true);
       for (int64_t column = 0; column < columns.count; ++column) {
         std::vector<double> g, e;
         for (int64_t i = 0; i < values; ++i) {

@@ -23,8 +23,7 @@ enum class Reduction { tree, ring, halving, hierarchical, striped };
 inline constexpr auto kReductions = enumerators<Reduction::striped>();
 std::string_view name(Reduction);  // as spelled above
 
-// The ranks of a job: nodes of `per_node` consecutive ranks; the last may have fewer. One node where nothing
-// else is said.
+// The ranks of a job: nodes of `per_node` consecutive ranks; the last may have fewer.
 struct Ranks {
   int count = 1;
   int per_node = 1;

@@ -22,7 +22,6 @@ class ReplayedNetwork final : public NetworkModel {
       : fabric_(std::move(fabric)), version_(std::move(version)) {}
 
   Fleet fleet(const Ranks& ranks) override { return {ranks, Basis::replayed, fabric_, version_, {}}; }
-  std::optional<Refusal> refusal(Reduction, const Ranks&) override { return std::nullopt; }
   Cost all_reduce(Reduction reduction, double bytes, const Ranks& ranks) override {
     return {0, busiest_bytes(reduction, bytes, ranks)};
   }

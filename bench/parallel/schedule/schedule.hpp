@@ -70,8 +70,8 @@ struct Bucket {
 // In the order in which they are reduced.
 std::vector<Bucket> buckets(std::span<const LayerWork> layers, const Overlap& overlap);
 
-// `reduction_seconds` is what one reduction of so many bytes takes; bytes of 0 are never reduced. `layers`
-// are in the order of the forward pass.
+// `reduction_seconds` is what one reduction of these layers' gradients takes; a layer without any is in none.
+// `layers` are in the order of the forward pass.
 Schedule schedule(std::span<const LayerWork> layers, const Overlap& overlap,
                   const std::function<double(std::span<const LayerWork* const>)>& reduction_seconds);
 

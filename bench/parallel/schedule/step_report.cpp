@@ -192,8 +192,7 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     const auto part = rows.subspan(begin, end - begin);
     const StepRow& first = part.front();
     Fleet links = first.of.fleet;
-    links.ranks =
-        part.back().of.fleet.ranks;  // the most GPUs, so that nodes are named where there are several
+    links.ranks = part.back().of.fleet.ranks;  // the most, so that nodes are named where there are several
     const bool has_operations =
         std::ranges::any_of(part, [](const StepRow& row) { return row.operation_seconds.has_value(); });
     const std::string below =
@@ -209,11 +208,8 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     int64_t disturbed = 0;
     for (const StepRow& row : part) disturbed += row.disturbed.value_or(0);
     print_disturbed(out, disturbed, look);
-    for (const StepRow& row : part)
-      if (row.suspect) {
-        out << "  some records that compute is from were throttled or disturbed (column suspect)\n";
-        break;
-      }
+    if (std::ranges::any_of(part, &StepRow::suspect))
+      out << "  some records that compute is from were throttled or disturbed (column suspect)\n";
   }
 }
 

@@ -50,7 +50,8 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return r.of.fleet.basis == Basis::measured ? Cell{} : cell(r.circumstances.cache); }},
     {"workspace_cap_bytes", "bytes", "Of the records: the workspace cap; null is none.",
      [](const R& r) { return cell(r.circumstances.workspace_cap); }},
-    {"rows_hash", "", "Of all records of --rows and rows of --operations.", [](const R& r) { return cell(r.rows_hash); }},
+    {"rows_hash", "", "Of all records of --rows and rows of --operations.",
+     [](const R& r) { return cell(r.rows_hash); }},
     {"choose", "", "best: the winner of each layer and pass; else the algorithm that all take.",
      [](const R& r) { return cell(r.of.choose); }},
     {"fused", "",
@@ -98,15 +99,15 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return milliseconds(r, r.schedule.exposed_seconds()); }},
     {"overlap_efficiency", "", "1 - exposed_ms / comm_alone_ms; null where nothing is sent.",
      [](const R& r) { return communicates(r) ? cell(r.schedule.overlap_efficiency()) : Cell{}; }},
-    {"gradient_bytes", "bytes", "Of one GPU, in FP32: filters, and a bias an output channel.",
+    {"gradient_bytes", "bytes",
+     "Of one GPU, in FP32: filters, and a bias an output channel; of a measured row all that is summed, with "
+     "scales, shifts and what aligns them.",
      [](const R& r) { return r.has_time() ? cell(r.gradient_bytes) : Cell{}; }},
     {"wire_bytes_per_gpu", "bytes", "Sent by the busiest GPU in a step; null where a library sums.",
      [](const R& r) { return r.has_time() && !r.of.by_library ? cell(r.busiest_bytes) : Cell{}; }},
     {"algbw", "GB/s", "gradient_bytes over comm_alone_ms.",
      [](const R& r) {
-       return communicates(r)
-                  ? cell(1e-9 * algorithm_bandwidth(r.gradient_bytes, r.schedule.communication_seconds))
-                  : Cell{};
+       return communicates(r) ? cell(1e-9 * (r.gradient_bytes / r.schedule.communication_seconds)) : Cell{};
      }},
     {"busbw", "GB/s", "algbw 2(n-1)/n, as nccl-tests defines it.",
      [](const R& r) {

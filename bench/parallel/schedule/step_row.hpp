@@ -74,8 +74,8 @@ double reduced_bytes(const StepCase& of, std::span<const LayerWork* const> layer
 double codec_seconds(const StepCase& of, std::span<const LayerWork* const> layers);
 
 // The row of a fleet of this network. Refused: `batch_not_divisible`, what the reduction or the network
-// refuses, `no_operations` where the scope has rows of operations and lacks one, and `no_rows`, with the
-// command that measures what is missing in `rerun`, as `measure_command` writes it for a batch.
+// refuses, `no_operations` where the scope has rows of operations and lacks one, and `no_rows`, with
+// `measure_command`, which measures what is missing, in `rerun`.
 StepRow modelled_step(const StepCase& of, std::span<const StepLayer> layers, const Scope& scope,
                       NetworkModel& network, const std::string& measure_command);
 

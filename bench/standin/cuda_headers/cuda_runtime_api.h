@@ -37,12 +37,11 @@ struct cudaUUID_t {
 struct cudaDeviceProp {
   char name[256];
   cudaUUID_t uuid;
-  size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-  int major, minor, multiProcessorCount, l2CacheSize, warpSize, maxThreadsPerBlock;
+  size_t totalGlobalMem, sharedMemPerMultiprocessor;
+  int major, minor, multiProcessorCount, l2CacheSize;
 };
 struct cudaFuncAttributes {
   size_t sharedSizeBytes;
-  int maxDynamicSharedSizeBytes;
 };
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;

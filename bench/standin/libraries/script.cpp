@@ -55,16 +55,13 @@ int status_of(const nlohmann::json& fault, int (*number_of)(std::string_view)) {
 
 const nlohmann::json& section(std::string_view name) {
   static const nlohmann::json script = read_script();
-  static const nlohmann::json none;
+  static const nlohmann::json none = nlohmann::json::object();
   const auto found = script.find(name);
   return found == script.end() ? none : *found;
 }
 
 int version_part(std::string_view library, int part, std::array<int, 3> otherwise) {
-  const nlohmann::json& of_library = section(library);
-  const bool is_told = of_library.is_object() && of_library.contains("version");
-  const auto version = is_told ? of_library.at("version").get<std::array<int, 3>>() : otherwise;
-  return version.at(static_cast<size_t>(part));
+  return section(library).value("version", otherwise).at(static_cast<size_t>(part));
 }
 
 std::string beside_the_script(const std::string& file) {

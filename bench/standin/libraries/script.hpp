@@ -10,8 +10,8 @@
 
 namespace convscope::standin {
 
-// A section ("cudnn", "calls", "nvml", "missing"); null where the script has none. A script that cannot be
-// read ends the program with a message.
+// A section ("cudnn", "calls", "nvml", "missing"); an empty object where the script has none. A script that
+// cannot be read ends the program with a message.
 const nlohmann::json& section(std::string_view name);
 
 // What cublasGetProperty() and its like tell: a part of the version, [13, 1, 0], in a library's section.

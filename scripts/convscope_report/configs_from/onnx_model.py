@@ -138,7 +138,7 @@ def real_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def set_input_shapes(model: onnx.ModelProto, shapes: dict[str, list[int]], path: Path) -> None:
-    """Write the given dimensions into the model's inputs and forgets what was inferred from others."""
+    """Write the given dimensions into the model's inputs and forget what was inferred from others."""
     inputs = {value.name: value for value in real_inputs(model)}
     names = ", ".join(inputs) or "none"
     for name, dimensions in shapes.items():

@@ -2,8 +2,8 @@
 
 A convolution's operations end where several nodes read the value, as at the beginning of a residual block,
 and where an operator follows that no config has. A pool of such a value, or of a concatenation, stands before
-those that read it. Only the graph itself is looked at, not its branches and
-loops. Operators: https://onnx.ai/onnx/operators/.
+those that read it. Only the graph itself is looked at, not its branches and loops.
+Operators: https://onnx.ai/onnx/operators/.
 """
 
 from collections import Counter

@@ -3,7 +3,7 @@
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from convscope_report.figures.style import INK, Figure, canvas, cut, legend
+from convscope_report.figures.style import INK, Figure, canvas, cut, legend, named
 from convscope_report.table import counted
 
 QUESTION = "How long does each convolution take inside the step, and how long alone?"
@@ -29,7 +29,7 @@ def step(rows: list) -> Figure:
     handles = {name: Patch(color=colour) for name, colour in COLOURS.items()}
     handles[ALONE] = Line2D([], [], color=INK, marker="|", linestyle="none")
     legend(drawing, handles, list(handles))
-    return Figure(f"step-{whole['network']}", drawing)
+    return Figure(named("step", whole["network"]), drawing)
 
 
 def draw_whole(axis, rows: list) -> None:

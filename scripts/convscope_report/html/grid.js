@@ -1,9 +1,9 @@
 // The grid of winners: looks of the algorithms, arrow keys from cell to cell, words of a cell, its record.
 // The cells stand in the page as they are; nothing here decides who wins.
 
-function sample(name, width = 12) {
+function sample(name) {
   const look = looks.get(name);
-  const picture = element("svg", { width, height: 12, "aria-hidden": "true" },
+  const picture = element("svg", { width: 12, height: 12, "aria-hidden": "true" },
     element("rect", { width: 12, height: 12, rx: 2, fill: look.colour }));
   if (look.hatch) picture.append(element("rect", { width: 12, height: 12, rx: 2, fill: `url(#hatch${look.hatch})` }));
   return picture;

@@ -1,4 +1,4 @@
-// SVG elements, scales, axes and the shapes of marks. Knows nothing of records.
+// Elements of the page and of SVG, scales, axes and the shapes of marks. Knows nothing of records.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -8,6 +8,16 @@ function element(name, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
+
+// An element of the page: `properties` are the node's own, as className.
+function make(name, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
+}
+
+// A button with words that does something when it is pressed.
+const makeButton = (words, onclick) => make("button", { type: "button", onclick }, words);
 
 // A scale maps a value to pixels; `ticks` are the values that get a line and a label.
 function linear(low, high, from, to, count = 5) {

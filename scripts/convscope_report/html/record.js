@@ -61,10 +61,7 @@ function openRecord(row) {
   for (const [name, value] of Object.entries(row)) {
     if (value === null || ["rerun", "run"].includes(name)) continue;
     const line = fields.insertRow();
-    const head = document.createElement("th");
-    head.scope = "row";
-    head.textContent = name;
-    line.append(head);
+    line.append(make("th", { scope: "row" }, name));
     const stop = name === "stop_reason" && STOPS[value];
     line.insertCell().textContent = stop ? `${value} (${stop})` : String(value);
   }

@@ -64,8 +64,7 @@ function buildFilters() {
     const values = [...new Set(allRows.map((row) => row[filter.column]))];
     chosen[filter.column] = filter.all && filter.column === "layer" ? ALL : values[0];
     if (values.length < 2 && !filter.always) continue;
-    const select = document.createElement("select");
-    select.name = filter.column;
+    const select = make("select", { name: filter.column });
     if (filter.all) select.add(new Option("all", ALL));
     filter.values = values;
     values.forEach((value, index) => {
@@ -79,9 +78,7 @@ function buildFilters() {
       draw();
     });
     filter.select = select;
-    const label = document.createElement("label");
-    label.append(filter.label, select);
-    form.append(label);
+    form.append(make("label", {}, filter.label, select));
   }
 }
 
@@ -102,26 +99,23 @@ function drawLegend(rows) {
   const names = new Set(rows.filter((row) => row.outcome === "measured").map((row) => row.algorithm));
   for (const [name, look] of looks) {
     if (!names.has(name)) continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.setAttribute("aria-pressed", String(!hidden.has(name)));
     const sample = element("svg", { width: 34, height: 14, "aria-hidden": "true" },
       element("rect", { width: 16, height: 14, fill: look.colour }));
     if (look.hatch) sample.append(element("rect", { width: 16, height: 14, fill: `url(#hatch${look.hatch})` }));
     sample.append(shape(look.marker, 26, 7, look.colour, !look.library));
-    button.append(sample, name);
-    button.addEventListener("click", () => {
+    const button = makeButton(name, () => {
       if (!hidden.delete(name)) hidden.add(name);
       draw();
       [...legend.children].find((one) => one.textContent === name)?.focus();
     });
+    button.prepend(sample);
+    button.setAttribute("aria-pressed", String(!hidden.has(name)));
     legend.append(button);
   }
 }
 
-const said = document.createElement("p");
+const said = make("p", { className: "unseen" });
 said.setAttribute("aria-live", "polite");
-said.style.cssText = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
 
 function drawCharts() {
   const holder = document.getElementById("figures");
@@ -130,17 +124,8 @@ function drawCharts() {
     .map(({ column, words }) => (words ? words(chosen[column]) : chosen[column])).filter(Boolean).join(", ");
   holder.replaceChildren();
   for (const chart of CHARTS) {
-    const figure = document.createElement("figure");
-    if (chart.wide) figure.classList.add("wide");
-    const caption = document.createElement("figcaption");
-    caption.append(chart.title);
-    for (const words of [chart.question, circumstances(chart.free)]) {
-      const span = document.createElement("span");
-      span.className = "faint";
-      span.textContent = words;
-      caption.append(span);
-    }
-    figure.append(caption);
+    const lines = [chart.question, circumstances(chart.free)].map((words) => make("span", { className: "faint" }, words));
+    const figure = make("figure", { className: chart.wide ? "wide" : "" }, make("figcaption", {}, chart.title, ...lines));
     holder.append(figure);
     const width = Math.max(300, figure.clientWidth - 22);
     const frame = chart.draw(allRows.filter((row) => matches(row, chart.free) && visible(row)), width, looks);
@@ -148,10 +133,7 @@ function drawCharts() {
       figure.remove();
       continue;
     }
-    const scroll = document.createElement("div");
-    scroll.className = "chart";
-    scroll.append(frame.svg);
-    figure.append(scroll);
+    figure.append(make("div", { className: "chart" }, frame.svg));
     makeLive(frame, said);
   }
 }
@@ -198,22 +180,17 @@ function drawList(rows) {
   table.replaceChildren();
   const head = table.createTHead().insertRow();
   ["algorithm", ...LIST.map((column) => column.head), "rerun"].forEach((name, place) => {
-    const cell = document.createElement("th");
-    cell.scope = "col";
+    const cell = make("th", { scope: "col" });
     const index = place - 1;
     if (index < 0 || index >= LIST.length) cell.textContent = name;
     else {
-      const button = document.createElement("button");
-      button.type = "button";
       const arrow = sortedBy.index === index ? (sortedBy.down ? " ▼" : " ▲") : "";
       if (arrow) cell.setAttribute("aria-sort", sortedBy.down ? "descending" : "ascending");
-      button.textContent = name + arrow;
-      button.addEventListener("click", () => {
+      cell.append(makeButton(name + arrow, () => {
         sortedBy = { index, down: sortedBy.index === index && !sortedBy.down };
         drawList(rows);
         table.querySelectorAll("th button")[index].focus();
-      });
-      cell.append(button);
+      }));
     }
     head.append(cell);
   });
@@ -222,12 +199,8 @@ function drawList(rows) {
 }
 
 function listLine(row) {
-  const line = document.createElement("tr");
-  const open = document.createElement("button");
-  open.type = "button";
-  open.textContent = row.algorithm;
-  open.addEventListener("click", () => openRecord(row));
-  line.insertCell().append(open);
+  const line = make("tr");
+  line.insertCell().append(makeButton(row.algorithm, () => openRecord(row)));
   const shown = row.full_median_ms === null ? LIST.slice(0, PLACE_COLUMNS) : LIST;
   for (const column of shown) {
     const cell = line.insertCell();
@@ -241,17 +214,12 @@ function listLine(row) {
     const cell = line.insertCell();
     cell.colSpan = LIST.length - shown.length;
     cell.className = "why";
-    const words = document.createElement("span");
-    words.textContent = whyNot(row);
+    cell.append(make("span", {}, whyNot(row)));
     // A narrow screen has it below the name.
     line.cells[0].dataset.why = whyNot(row);
-    cell.append(words);
   }
-  const copy = document.createElement("button");
-  copy.type = "button";
-  copy.textContent = "copy";
+  const copy = makeButton("copy", () => copyRerun(row, copy));
   copy.setAttribute("aria-label", `copy the command that measures ${row.algorithm} on ${row.layer} again`);
-  copy.addEventListener("click", () => copyRerun(row, copy));
   line.insertCell().append(copy);
   return line;
 }

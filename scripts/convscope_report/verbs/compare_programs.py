@@ -14,7 +14,7 @@ REFUSED = ("--out", "--resume", "--dry-run", "--shard", "--record", "--help", "-
 
 
 def arguments(parser) -> None:
-    """Take BEFORE, AFTER, --out, --minutes and after -- the arguments of `convscope run`."""
+    """Take BEFORE, AFTER, --folder, --minutes and after -- the arguments of `convscope run`."""
     what = "a program, as in build/convscope, or the name of a run that was saved with its program"
     parser.add_argument("before", metavar="BEFORE", help=f"The program to compare against: {what}.")
     parser.add_argument("after", metavar="AFTER", help="The program to judge, likewise.")

@@ -7,7 +7,7 @@ from convscope_report.verbs import Verb
 
 
 def save_arguments(parser) -> None:
-    """RUN, --name and --check."""
+    """RUN, --name, --program and --check."""
     parser.add_argument("results", metavar="RUN", help="A result folder, or its results.json.")
     parser.add_argument("--name", required=True, metavar="NAME", help="What later commands call the run.")
     parser.add_argument(

@@ -1,7 +1,6 @@
 // The sum of two pieces of gradients, which a reduction of ours makes between two messages, and the mean of a
-// sum. Pieces begin at
-// any value, so that a thread takes single ones, several a block's width apart, all read before one is
-// written.
+// sum. Pieces begin at any value, so that a thread takes single ones, several a block's width apart, all read
+// before one is written.
 #include <algorithm>
 
 #include "bench/core/rounding.hpp"

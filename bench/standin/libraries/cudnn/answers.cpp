@@ -59,7 +59,7 @@ Scripted parse_answer(const Json& json) {
 std::vector<Scripted> read_answers() {
   std::vector<Scripted> all;
   const Json& cudnn = section("cudnn");
-  if (!cudnn.is_object() || !cudnn.contains("answers")) return all;
+  if (!cudnn.contains("answers")) return all;
   try {
     Json answers = cudnn.at("answers");
     if (answers.is_string()) {
@@ -174,9 +174,8 @@ void add_config(GraphAnswers& graph, const Offer& offer) {
 }
 
 bool is_of_the_graph(const Scripted& scripted) {
-  static const std::set<std::string> ids = {"cudnn.heur_a.cuda", "cudnn.heur_b.cuda",
-                                            "cudnn.heur_fallback.cuda", "cudnn.autotune.cuda"};
-  return ids.contains(scripted.algorithm) || scripted.algorithm.starts_with("cudnn.engine.");
+  const std::string& id = scripted.algorithm;
+  return id == "cudnn.autotune.cuda" || id.starts_with("cudnn.heur_") || id.starts_with("cudnn.engine.");
 }
 
 std::vector<std::string> names_of(const Scripted& scripted) {
@@ -204,15 +203,8 @@ void add_graph_answers(GraphAnswers& graph, const ConvProblem& problem) {
 
 }  // namespace
 
-size_t cudnn_version() {
-  const Json& cudnn = section("cudnn");
-  return cudnn.is_object() ? cudnn.value("version", size_t{CUDNN_VERSION}) : size_t{CUDNN_VERSION};
-}
-
 double scripted_time(std::optional<double> seconds) {
-  const Json& cudnn = section("cudnn");
-  const double scale = cudnn.is_object() ? cudnn.value("time_scale", 1.0) : 1.0;
-  return seconds.value_or(0) * scale;
+  return seconds.value_or(0) * section("cudnn").value("time_scale", 1.0);
 }
 
 std::span<const std::string_view> algorithm_names(Pass pass) {
@@ -302,8 +294,7 @@ GraphAnswers graph_answers(const ConvProblem& problem) {
   }
   if (graph.engines.empty()) graph = made_up_graph(problem);
   graph.engine_count = std::max(graph.engine_count, graph.engines.rbegin()->first + 1);
-  if (const Json& cudnn = section("cudnn"); cudnn.is_object())
-    graph.engine_count = cudnn.value("engine_count", graph.engine_count);
+  graph.engine_count = section("cudnn").value("engine_count", graph.engine_count);
   for (auto& [number, engine] : graph.engines)
     for (KnobRange& knob : engine.knobs) knob.step = std::max<int64_t>(1, knob.step);
   return graph;

@@ -18,9 +18,6 @@
 
 namespace convscope::standin {
 
-// The number of the version that cudnnGetVersion() tells.
-size_t cudnn_version();
-
 // The algorithms of a pass in the legacy API; the index is the value of cuDNN's enum.
 std::span<const std::string_view> algorithm_names(Pass pass);
 

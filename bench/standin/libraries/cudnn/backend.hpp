@@ -81,6 +81,9 @@ size_t bytes_of(cudnnBackendAttributeType_t type);
 
 // Elements of a tensor's descriptor, and whether they are handed from one operation to the next.
 TensorView view_of(const BackendObject& tensor);
+inline int64_t uid_of(const Object& tensor) {
+  return tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+}
 bool is_virtual(const BackendObject& tensor);
 
 // Adds an operation behind what the graph has (epilogue.cpp).

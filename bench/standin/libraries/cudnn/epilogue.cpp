@@ -7,10 +7,6 @@
 namespace convscope::standin {
 namespace {
 
-int64_t uid_of(const Object& tensor) {
-  return tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-}
-
 cudnnStatus_t add_bias(Graph& graph, const BackendObject& operation) {
   if (!operation.has(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) return bad("an addition of one tensor");
   const Object bias = operation.object(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);

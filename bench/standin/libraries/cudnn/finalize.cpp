@@ -140,17 +140,16 @@ cudnnStatus_t finalize_operation(BackendObject& operation) {
     return failed(CUDNN_STATUS_NOT_SUPPORTED_LAYOUT, "the strides are neither those of NCHW nor of NHWC");
   std::set<int64_t> ids;
   for (const Object& tensor : {input, filter, output}) {
-    ids.insert(tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+    ids.insert(uid_of(tensor));
     if (is_virtual(*tensor)) continue;
-    graph->alignment[tensor->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID)] =
-        tensor->value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+    graph->alignment[uid_of(tensor)] = tensor->value<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
   }
   if (ids.size() != 3) return bad("tensors share a unique id");
   if (is_virtual(*input) || is_virtual(*filter)) return bad("what is convolved is virtual");
   graph->is_output_virtual = is_virtual(*output);
-  graph->input = input->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  graph->filter = filter->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  graph->output = output->value<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
+  graph->input = uid_of(input);
+  graph->filter = uid_of(filter);
+  graph->output = uid_of(output);
   graph->alpha = operation.value<float>(names.alpha);
   graph->beta = operation.value<float>(names.beta);
   operation.graph = graph;
@@ -241,11 +240,10 @@ cudnnStatus_t finalize_config(BackendObject& object) {
 }
 
 // A configuration as a heuristic gives it out; null where its engine is none.
-Object make_config(const std::shared_ptr<const Graph>& graph, const Object& graph_object,
-                   const std::string& name) {
+Object make_config(const Object& graph, const std::string& name) {
   const auto parsed = parse_config(name);
   const Object engine = make_object(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  engine->put(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, std::vector<Object>{graph_object});
+  engine->put(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, std::vector<Object>{graph});
   put_one(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, parsed->engine);
   engine->is_final = finalize_engine(*engine) == CUDNN_STATUS_SUCCESS;
   const Object config = make_object(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
@@ -253,7 +251,6 @@ Object make_config(const std::shared_ptr<const Graph>& graph, const Object& grap
   std::vector<Object> choices;
   for (const auto& [type, value] : parsed->knobs) choices.push_back(knob_choice(type, value));
   if (!choices.empty()) config->put(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, std::move(choices));
-  config->graph = graph;
   config->is_final = engine->is_final && finalize_config(*config) == CUDNN_STATUS_SUCCESS;
   return config->is_final ? config : nullptr;
 }
@@ -269,7 +266,7 @@ cudnnStatus_t finalize_heuristic(BackendObject& object) {
   if (list == lists.end()) return bad("there is no such mode of the heuristic");
   std::vector<Object> results;
   for (const std::string& name : object.graph->answers.ranked[list->second])
-    if (Object config = make_config(object.graph, graph, name)) results.push_back(std::move(config));
+    if (Object config = make_config(graph, name)) results.push_back(std::move(config));
   object.put(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::move(results));
   return CUDNN_STATUS_SUCCESS;
 }

@@ -25,8 +25,7 @@ TensorShape dense(cudnnTensorFormat_t format, const std::array<int, 4>& size) {
 }
 
 // Sets a tensor or a filter, which differ in name only.
-template <typename Descriptor>
-cudnnStatus_t set_dense(const char* function, Descriptor* descriptor, cudnnTensorFormat_t format,
+cudnnStatus_t set_dense(const char* function, cudnnTensorStruct* descriptor, cudnnTensorFormat_t format,
                         cudnnDataType_t type, const std::array<int, 4>& size) {
   if (const Fault fault = enter_cudnn(function)) return failed(fault);
   if (descriptor == nullptr) return failed(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);

@@ -14,11 +14,7 @@ struct cudnnTensorStruct {
   convscope::standin::TensorView view{};
 };
 
-struct cudnnFilterStruct {
-  bool is_set = false;
-  cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW;
-  convscope::standin::TensorView view{};
-};
+struct cudnnFilterStruct : cudnnTensorStruct {};
 
 struct cudnnConvolutionStruct {
   bool is_set = false;

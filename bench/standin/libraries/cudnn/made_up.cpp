@@ -65,7 +65,7 @@ std::vector<std::string> math_types(MathMode math) {
   return {"TENSOR_OP_MATH", "DEFAULT_MATH"};
 }
 
-// The configuration's workspace, or its refusal when the plan is made.
+// A configuration that can be run.
 Offer config(int64_t number, const Engine& engine, const Knobs& knobs, int64_t bytes) {
   Offer offer;
   offer.name = config_name(number, knobs);

@@ -10,7 +10,6 @@
 
 namespace convscope::standin {
 
-const char* name(cudnnStatus_t status);
 // 0 where there is no such name.
 int cudnn_status(std::string_view name);
 

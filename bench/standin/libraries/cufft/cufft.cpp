@@ -22,12 +22,11 @@ using Complex = std::complex<double>;
 using Single = std::complex<float>;
 
 struct FftPlan {
-  bool allocates = true;  // its work area itself, until the caller says otherwise
+  bool allocates = true;  // its work area itself, which the stand-in cannot; the caller says otherwise
   bool is_made = false;
   cufftType type = CUFFT_R2C;
   int64_t rows = 1, columns = 1, batch = 1;
   size_t work_bytes = 0;
-  std::vector<char> own_work_area;
   void* work_area = nullptr;
   cudaStream_t stream = nullptr;
 
@@ -162,7 +161,8 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long* sizes, 
   FftPlan* plan = find_plan(handle);
   if (plan == nullptr || plan->is_made) return CUFFT_INVALID_PLAN;
   if (sizes == nullptr || work_bytes == nullptr) return CUFFT_INVALID_VALUE;
-  if (rank != 2 || input_embed != nullptr || output_embed != nullptr) return CUFFT_NOT_SUPPORTED;
+  if (plan->allocates || rank != 2 || input_embed != nullptr || output_embed != nullptr)
+    return CUFFT_NOT_SUPPORTED;
   if (type != CUFFT_R2C && type != CUFFT_C2R) return CUFFT_INVALID_TYPE;
   if (sizes[0] < 1 || sizes[1] < 1 || batch < 1) return CUFFT_INVALID_SIZE;
   plan->is_made = true;
@@ -171,10 +171,6 @@ cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long* sizes, 
   plan->columns = sizes[1];
   plan->batch = batch;
   *work_bytes = plan->work_bytes = sizeof(Single) * static_cast<size_t>(plan->rows * plan->bins() * batch);
-  if (plan->allocates) {
-    plan->own_work_area.resize(plan->work_bytes);
-    plan->work_area = plan->own_work_area.data();
-  }
   return CUFFT_SUCCESS;
 }
 cufftResult cufftSetWorkArea(cufftHandle handle, void* work_area) {

@@ -3,25 +3,30 @@
 // there is one.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "bench/standin/libraries/script.hpp"
 
 namespace {
 
 bool is_missing(const char* kind, const std::string& name) {
-  const nlohmann::json& missing = convscope::standin::section("missing");
-  if (!missing.is_object() || !missing.contains(kind)) return false;
-  for (const nlohmann::json& one : missing.at(kind))
-    if (one == name) return true;
-  return false;
+  const auto missing = convscope::standin::section("missing").value(kind, std::vector<std::string>());
+  return std::find(missing.begin(), missing.end(), name) != missing.end();
 }
+
+#if defined(__aarch64__)
+constexpr const char* kFirstGlibc = "GLIBC_2.17";
+#else
+constexpr const char* kFirstGlibc = "GLIBC_2.2.5";
+#endif
 
 // glibc's own; RTLD_NEXT would find dlsym by way of dlsym.
 using Find = void*(void*, const char*);
 Find* real_dlsym() {
-  static const auto found = reinterpret_cast<Find*>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  static const auto found = reinterpret_cast<Find*>(dlvsym(RTLD_NEXT, "dlsym", kFirstGlibc));
   return found;
 }
 

@@ -28,7 +28,6 @@ enum NcclResult {
   kSuccess = 0,
   kUnhandledCudaError = 1,
   kSystemError = 2,
-  kInternalError = 3,
   kInvalidArgument = 4,
   kInvalidUsage = 5,
   kRemoteError = 6
@@ -57,12 +56,6 @@ int failed(int result, const char* words) {
 
 int result_of(const Fault& fault) {
   return failed(fault.status, fault.words.c_str());
-}
-
-// What the script's section says beside its calls.
-int setting(const char* name, int otherwise) {
-  const nlohmann::json& nccl = section("nccl");
-  return nccl.is_object() ? nccl.value(name, otherwise) : otherwise;
 }
 
 int enqueue_on(cudaStream_t stream, std::function<void()> work) {
@@ -167,7 +160,7 @@ int ncclAllReduce(const void* from, void* to, size_t count, int type, int operat
   if (comm == nullptr || from == nullptr || to == nullptr || type != kFloat32 || operation != kSum)
     return failed(kInvalidArgument, "the stand-in sums f32");
   if (group.is_open) return failed(kInvalidUsage, "the stand-in has no sums in groups");
-  const bool is_wrong = setting("wrong_rank", -1) == comm->ranks->rank();
+  const bool is_wrong = section("nccl").value("wrong_rank", -1) == comm->ranks->rank();
   return enqueue_on(stream, [=, ranks = comm->ranks] {
     const std::span sums(static_cast<float*>(to), count);
     ranks->sum({static_cast<const float*>(from), count}, sums);

@@ -41,8 +41,7 @@ int initialised = 0;
 std::map<std::string, size_t> asked;
 
 bool has_readings(const char* kind) {
-  const nlohmann::json& nvml = section("nvml");
-  return nvml.is_object() && nvml.contains(kind);
+  return section("nvml").contains(kind);
 }
 
 // Null where the script says that the device does not support it. Under the lock.
@@ -98,8 +97,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   if (initialised == 0) return kUninitialised;
   if (bus_id == nullptr || device == nullptr) return kInvalidArgument;
   // No other device is known.
-  const nlohmann::json& nvml = section("nvml");
-  const std::string only = nvml.is_object() ? nvml.value("bus_id", "") : "";
+  const std::string only = section("nvml").value("bus_id", "");
   if (!only.empty() && only != bus_id) return kNotFound;
   *device = &the_device;
   return kSuccess;
@@ -121,8 +119,7 @@ int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
 int nvmlDeviceGetVbiosVersion(void* device, char* version, unsigned length) {
   if (const Fault fault = enter("nvmlDeviceGetVbiosVersion")) return fault.status;
   if (device != &the_device || version == nullptr || length < 32) return kInvalidArgument;
-  const nlohmann::json& nvml = section("nvml");
-  const std::string text = nvml.is_object() ? nvml.value("vbios", "96.00.74.00.01") : "96.00.74.00.01";
+  const std::string text = section("nvml").value("vbios", "96.00.74.00.01");
   version[text.copy(version, length - 1)] = 0;
   return kSuccess;
 }
