@@ -45,11 +45,11 @@ constexpr int kPrefetchedRows = 16;
 
 // How a kernel loads B.
 enum class Loads {
-  prefetched,  // into L1, and into L2 what the caller asks for
-  masked,      // likewise; of the last vector only the used columns
-  streamed,    // without the prefetches into L1
-  resident,    // without either
-  masked_resident,
+  prefetched,       // into L1, and into L2 what the caller asks for
+  masked,           // likewise; of the last vector only the used columns
+  streamed,         // without the prefetches into L1
+  resident,         // without either
+  masked_resident,  // both: masked, and without prefetches
 };
 constexpr bool is_masked(Loads how) {
   return how == Loads::masked || how == Loads::masked_resident;

@@ -145,8 +145,8 @@ int64_t control_group_memory(const std::string& root) {
   const auto limit = control_group_limit(
       root, "memory", [](const std::string& folder) { return number(first_line(folder + "/memory.max")); },
       [](const std::string& folder) { return number(first_line(folder + "/memory.limit_in_bytes")); });
-  constexpr double kExact = 0x1p62;  // what version 1 calls no limit is above
-  return limit && *limit < kExact ? static_cast<int64_t>(*limit) : std::numeric_limits<int64_t>::max();
+  constexpr double kMeansNone = 0x1p62;  // or more, in version 1
+  return limit && *limit < kMeansNone ? static_cast<int64_t>(*limit) : std::numeric_limits<int64_t>::max();
 }
 
 std::optional<double> control_group_cores(const std::string& root) {
