@@ -78,7 +78,11 @@ Stack::Stack() {
   void* base = mmap(nullptr, kGuardPage + kBytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) throw std::bad_alloc();
-  if (kGuardPage != 0) mprotect(base, kGuardPage, PROT_NONE);
+  // It fails where the process has as many mappings as it may.
+  if (kGuardPage != 0 && mprotect(base, kGuardPage, PROT_NONE) != 0) {
+    munmap(base, kGuardPage + kBytes);
+    throw std::bad_alloc();
+  }
   data_ = static_cast<unsigned char*>(base) + kGuardPage;
 }
 

@@ -10,9 +10,16 @@ namespace convscope {
 namespace {
 
 // Aligns each copy as an allocation on a GPU is, and as the tensors of verification are.
-size_t padded(int64_t bytes) {
+int64_t padded(int64_t bytes) {
   constexpr int64_t alignment = 256;
-  return static_cast<size_t>(round_up(bytes, alignment));
+  return round_up(bytes, alignment);
+}
+
+// Of one tensor; 1 where the state holds it fixed.
+int64_t wanted_copies(const ConvProblem& problem, Role role, CacheState cache, const DeviceInfo& device) {
+  if (cache == CacheState::cold) return cold_copies(problem.total_bytes(), device);
+  const bool turns = cache == CacheState::weights_cold && role == Role::filter;
+  return turns ? cold_copies(problem.bytes(role), device) : 1;
 }
 
 Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t count, uint64_t seed) {
@@ -22,7 +29,7 @@ Buffer copies_of(const ConvProblem& problem, Role role, Device& device, int64_t 
 #pragma omp parallel for if (elements > 4096)
   for (int64_t i = 0; i < elements; ++i)
     values[static_cast<size_t>(i)] = random_uniform(stream, static_cast<uint64_t>(i));
-  const size_t step = padded(problem.bytes(role));
+  const auto step = static_cast<size_t>(padded(problem.bytes(role)));
   Buffer slab(device, static_cast<size_t>(count) * step);
   for (size_t copy = 0; copy < static_cast<size_t>(count); ++copy)
     upload_values(device, slab.as<std::byte>() + copy * step, storage_type(problem.math), values);
@@ -36,15 +43,20 @@ int64_t cold_copies(int64_t bytes, const DeviceInfo& device) {
   return std::max<int64_t>(1, std::min(wanted, device.memory_bytes / 4 / bytes));
 }
 
+int64_t copied_bytes(const ConvProblem& problem, CacheState cache, const DeviceInfo& device) {
+  int64_t bytes = 0;
+  for (Role role : kRoles) bytes += wanted_copies(problem, role, cache, device) * padded(problem.bytes(role));
+  return bytes;
+}
+
 TensorCopies::TensorCopies(const ConvProblem& problem, Device& device, CacheState cache, uint64_t seed) {
-  if (cache == CacheState::cold) count_ = cold_copies(problem.total_bytes(), device.info());
-  if (cache == CacheState::weights_cold) count_ = cold_copies(problem.bytes(Role::filter), device.info());
   for (Role role : kRoles) {
-    const bool fixed = cache == CacheState::weights_cold && role != Role::filter;
+    const int64_t count = wanted_copies(problem, role, cache, device.info());
+    count_ = std::max(count_, count);
     Copies& copies = tensors_[static_cast<size_t>(role)];
-    copies.count = fixed ? 1 : static_cast<size_t>(count_);
-    copies.step = padded(problem.bytes(role));
-    copies.slab = copies_of(problem, role, device, fixed ? 1 : count_, seed);
+    copies.count = static_cast<size_t>(count);
+    copies.step = static_cast<size_t>(padded(problem.bytes(role)));
+    copies.slab = copies_of(problem, role, device, count, seed);
   }
   if (!has_bias(problem.epilogue)) return;
   std::vector<float> bias(static_cast<size_t>(problem.out_channels));

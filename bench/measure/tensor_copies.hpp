@@ -39,4 +39,7 @@ class TensorCopies {
 // than a quarter of the memory holds, down to 1.
 int64_t cold_copies(int64_t bytes, const DeviceInfo& device);
 
+// Of the device's memory that the copies of all three tensors take.
+int64_t copied_bytes(const ConvProblem& problem, CacheState cache, const DeviceInfo& device);
+
 }  // namespace convscope

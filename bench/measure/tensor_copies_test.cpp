@@ -18,6 +18,20 @@ TEST(ColdCopies, AreTwiceTheLastLevelCacheAtLeastTwoAndAQuarterOfMemory) {
   EXPECT_EQ(cold_copies(5000, device), 1);
 }
 
+TEST(CopiedBytes, AreThoseOfTheTensorsThatTheStateRotates) {
+  DeviceInfo device;
+  device.llc_bytes = 1 << 20;
+  device.memory_bytes = 1 << 30;
+  const ConvProblem problem = parse_problem("n=1 c=16 hw=16 k=16 rs=3x3 pad=1");
+  const int64_t image = problem.bytes(Role::input), filter = problem.bytes(Role::filter);
+  ASSERT_EQ(problem.bytes(Role::output), image);
+  EXPECT_EQ(copied_bytes(problem, CacheState::hot, device), 2 * image + filter);
+  EXPECT_EQ(copied_bytes(problem, CacheState::cold, device),
+            cold_copies(2 * image + filter, device) * (2 * image + filter));
+  EXPECT_EQ(copied_bytes(problem, CacheState::weights_cold, device),
+            2 * image + cold_copies(filter, device) * filter);
+}
+
 TEST(TensorCopies, HoldTheSameDataWithoutZeros) {
   CpuDevice device;
   const ConvProblem problem = parse_problem("n=1 c=16 hw=32 k=8 rs=3x3");

@@ -10,6 +10,7 @@
 #include "bench/core/every_operation_test.hpp"
 #include "bench/core/random.hpp"
 #include "bench/device/buffer.hpp"
+#include "bench/device/cpu/cpu_device.hpp"
 #include "bench/emulator/emulator_device.hpp"
 #include "bench/emulator/every_order_test.hpp"
 #include "bench/operation/operations.hpp"
@@ -102,19 +103,34 @@ TEST(DeviceOperations, CutTheSumsOfBatchNormalisationIntoSlices) {
   EXPECT_EQ(slices({256, 4096, 7, 7}), 1);
 }
 
+OperationCheck checked(const OperationProblem& problem, const BySlot<float>& data, Device& device) {
+  const auto queue = device.make_queue();
+  const auto plan = own_operations()->plan(problem, device);
+  OperationBuffers buffers(data, device);
+  const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
+  return check_operation(problem, *plan, buffers, kept, data, operation_reference(problem, data), *queue);
+}
+
 TEST(DeviceOperations, NormaliseValuesFarFromZero) {
   const OperationProblem forward{OperationSort::batch_norm, false, {4, 2, 9, 9}, {}};
   BySlot<float> data = operation_data(forward, 1);
   for (float& value : data[static_cast<size_t>(Slot::x)]) value = 1000 + 3 * value;
   EmulatorDevice device;
-  const auto queue = device.make_queue();
-  const auto plan = own_operations()->plan(forward, device);
-  OperationBuffers buffers(data, device);
-  const Buffer kept(device, static_cast<size_t>(plan->kept_bytes()));
-  const OperationCheck check =
-      check_operation(forward, *plan, buffers, kept, data, operation_reference(forward, data), *queue);
+  const OperationCheck check = checked(forward, data, device);
   EXPECT_EQ(check.fault.value_or(""), "");
   EXPECT_LT(check.relative_l2, 1e-4);  // of which 1000 rounded to f32 has the most
+}
+
+TEST(DeviceOperations, GiveTheGradientToTheFirstOfEqualMaximaAndSoDoesTheCpu) {
+  CpuDevice cpu;
+  EmulatorDevice emulator;
+  for (const char* pool : {"pool 3x3/2", "pool 3x3/1 pad 1", "pool 2x5/3x1 pad 1x2", "pool 17x17/5 pad 16"})
+    for (Device* device : {static_cast<Device*>(&cpu), static_cast<Device*>(&emulator)}) {
+      const OperationProblem backward{OperationSort::pool, true, {1, 2, 20, 19}, *operation_from_text(pool)};
+      BySlot<float> data = operation_data(backward, 1);
+      for (float& value : data[Slot::x]) value = std::round(2 * value);
+      EXPECT_EQ(checked(backward, data, *device).fault.value_or(""), "") << pool;
+    }
 }
 
 TEST(DeviceOperations, PointIntoTheWindowWhateverTheValuesAre) {
@@ -186,16 +202,24 @@ TEST(DeviceOperations, TakeTheLossOfTheMeanOverPixels) {
 }
 
 TEST(DeviceOperations, RefuseAPlaneThatTheirNumbersDoNotHold) {
-  EmulatorDevice device;
-  const OperationProblem huge{OperationSort::relu, true, {1, 1, 65536, 65536}, {}};
-  try {
-    own_operations()->plan(huge, device);
-    FAIL() << "not refused";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(),
-                 "1 channels of 4294967296 pixels: our kernels for GPUs take fewer than 2^30 of each; take a "
-                 "smaller image");
-  }
+  EmulatorDevice emulator;
+  CpuDevice cpu;
+  const auto refusal = [](const OperationProblem& problem, Device& device) -> std::string {
+    try {
+      own_operations()->plan(problem, device);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto pool = *operation_from_text("pool 3x3/1 pad 2");
+  EXPECT_EQ(refusal({OperationSort::relu, true, {1, 1, 65536, 65536}, {}}, emulator),
+            "1 channels of 4294967296 pixels: our kernels for GPUs take fewer than 2^30 of each; take a "
+            "smaller image");
+  EXPECT_NE(refusal({OperationSort::pool, false, {1, 1, 1, 1 << 29}, pool}, emulator), "") << "of its output";
+  EXPECT_EQ(refusal({OperationSort::pool, false, {1, 1, 1 << 16, 1 << 15}, pool}, cpu),
+            "images of 2147483648 pixels: max pooling keeps places below 2^31; take a smaller image");
+  EXPECT_EQ(refusal({OperationSort::pool, false, {4096, 1, 1 << 15, 1 << 15}, pool}, cpu), "");
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ void bias_relu_forward(const Activations& shape, const float* bias, bool relu, f
 // read. The bias's gradient, the sum over a channel, goes to `dbias` (none where null).
 void bias_relu_backward(const Activations& shape, const float* y, bool relu, float* dy, float* dbias);
 
-// `winner` gets the place of each maximum within its image, of equal ones that of the first column, and in it
-// of the first row.
+// `winner` gets the place of each maximum within its image, of equal ones the first in the order of memory,
+// as do the kernels of cuda/ and the reference. Where values are NaN it is some cell of the window. An image
+// has fewer than 2^31 pixels.
 void max_pool_forward(const Activations& in, const LayerOperation& pool, const float* x, float* y,
                       int32_t* winner);
 void max_pool_backward(const Activations& in, const LayerOperation& pool, const int32_t* winner,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "bench/device/builds.hpp"
@@ -17,9 +18,22 @@ void copy(const OperationProblem& problem, const OperationTensors& tensors, Queu
   queue.copy(tensors[Slot::y], tensors[Slot::x], static_cast<size_t>(problem.in.elements()) * sizeof(float));
 }
 
+bool has_bias(OperationSort sort) {
+  return sort == OperationSort::bias || sort == OperationSort::bias_relu;
+}
+bool has_relu(OperationSort sort) {
+  return sort == OperationSort::relu || sort == OperationSort::bias_relu ||
+         sort == OperationSort::batch_norm_relu || sort == OperationSort::add_relu;
+}
+
 class CpuPlan final : public OperationPlan {
  public:
-  explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {}
+  explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {
+    if (problem.sort == OperationSort::pool && problem.in.pixels() > std::numeric_limits<int32_t>::max())
+      throw std::runtime_error(
+          fmt::format("images of {} pixels: max pooling keeps places below 2^31; take a smaller image",
+                      problem.in.pixels()));
+  }
 
   int64_t kept_bytes() const override {
     if (problem_.sort == OperationSort::one_bit) return encoded_bytes(columns_of(problem_));
@@ -44,16 +58,13 @@ class CpuPlan final : public OperationPlan {
   }
 
  private:
-  bool has_relu() const {
-    return problem_.sort == OperationSort::batch_norm_relu || problem_.sort == OperationSort::add_relu;
-  }
   void run_forward(const OperationTensors& t, void* kept) const {
     switch (problem_.sort) {
       case OperationSort::bias:
       case OperationSort::relu:
       case OperationSort::bias_relu:
-        bias_relu_forward(problem_.in, problem_.sort == OperationSort::relu ? nullptr : t[Slot::parameter],
-                          problem_.sort != OperationSort::bias, t[Slot::y]);
+        bias_relu_forward(problem_.in, has_bias(problem_.sort) ? t[Slot::parameter] : nullptr,
+                          has_relu(problem_.sort), t[Slot::y]);
         return;
       case OperationSort::lrn:
         lrn_forward(problem_.in, t[Slot::x], t[Slot::y], static_cast<float*>(kept));
@@ -66,12 +77,12 @@ class CpuPlan final : public OperationPlan {
         return;
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
-        batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], has_relu(), t[Slot::y],
+        batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], has_relu(problem_.sort), t[Slot::y],
                            static_cast<float*>(kept));
         return;
       case OperationSort::add:
       case OperationSort::add_relu:
-        add_forward(problem_.in.elements(), t[Slot::y], t[Slot::x], has_relu(), t[Slot::y]);
+        add_forward(problem_.in.elements(), t[Slot::y], t[Slot::x], has_relu(problem_.sort), t[Slot::y]);
         return;
       case OperationSort::update:
         update(UpdateRule(), problem_.in.elements(), t[Slot::parameter_gradient], t[Slot::velocity],
@@ -91,8 +102,8 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::bias:
       case OperationSort::relu:
       case OperationSort::bias_relu:
-        bias_relu_backward(problem_.in, t[Slot::y], problem_.sort != OperationSort::bias, t[Slot::dy],
-                           problem_.sort == OperationSort::relu ? nullptr : t[Slot::parameter_gradient]);
+        bias_relu_backward(problem_.in, t[Slot::y], has_relu(problem_.sort), t[Slot::dy],
+                           has_bias(problem_.sort) ? t[Slot::parameter_gradient] : nullptr);
         return;
       case OperationSort::lrn:
         lrn_backward(problem_.in, t[Slot::x], t[Slot::y], static_cast<const float*>(kept), t[Slot::dy],
@@ -108,7 +119,7 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
         batch_norm_backward(problem_.in, t[Slot::x], t[Slot::parameter], static_cast<const float*>(kept),
-                            has_relu(), t[Slot::dy], t[Slot::dx], t[Slot::parameter_gradient]);
+                            has_relu(problem_.sort), t[Slot::dy], t[Slot::dx], t[Slot::parameter_gradient]);
         return;
       case OperationSort::add:
       case OperationSort::add_relu:
@@ -126,10 +137,11 @@ class DevicePlan final : public OperationPlan {
  public:
   DevicePlan(const OperationProblem& problem, DeviceKind kind) : problem_(problem), kind_(kind) {
     constexpr int64_t limit = int64_t{1} << 30;
-    if (std::max(problem.in.pixels(), problem.in.c) >= limit && problem.has_directions())
+    const int64_t pixels = std::max(problem.in.pixels(), problem.out().pixels());
+    if (std::max(pixels, problem.in.c) >= limit && problem.has_directions())
       throw std::runtime_error(fmt::format(
           "{} channels of {} pixels: our kernels for GPUs take fewer than 2^30 of each; take a smaller image",
-          problem.in.c, problem.in.pixels()));
+          problem.in.c, pixels));
   }
 
   int64_t kept_bytes() const override {
@@ -137,8 +149,7 @@ class DevicePlan final : public OperationPlan {
     if (problem_.sort == OperationSort::pool) return problem_.out().elements() * winner_bytes(problem_.pool);
     if (problem_.is_batch_norm())
       return BatchNormSums(problem_.in).kept(problem_.in) * static_cast<int64_t>(sizeof(float));
-    const bool has_bias = problem_.sort == OperationSort::bias || problem_.sort == OperationSort::bias_relu;
-    if (!has_bias || !problem_.backward) return 0;
+    if (!has_bias(problem_.sort) || !problem_.backward) return 0;
     const BiasSums sums(problem_.in);
     return sums.slices * problem_.in.c * sums.width * static_cast<int64_t>(sizeof(float));
   }

@@ -18,18 +18,23 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// value[i] = max(value[i], other[i]) for `count` values and up to a vector more, each with its place.
+// value[i] = max(value[i], other[i]) for `count` values and up to a vector more, each with its place; of
+// equal ones with the first place. With kLater, all places in `other` come after those in `value`.
+template <bool kLater>
 void TakeLarger(int64_t count, const float* other, const int32_t* other_place, float* value, int32_t* place) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t i = 0; i < count; i += lanes) {
     const auto mine = hn::LoadU(d, value + i), others = hn::LoadU(d, other + i);
-    const auto is_larger = hn::Gt(others, mine);
-    hn::StoreU(hn::IfThenElse(is_larger, others, mine), d, value + i);
-    hn::StoreU(hn::IfThenElse(hn::RebindMask(di, is_larger), hn::LoadU(di, other_place + i),
-                              hn::LoadU(di, place + i)),
-               di, place + i);
+    const auto my_place = hn::LoadU(di, place + i), others_place = hn::LoadU(di, other_place + i);
+    auto is_taken = hn::Gt(others, mine);
+    if constexpr (!kLater) {
+      const auto is_before = hn::RebindMask(d, hn::Lt(others_place, my_place));
+      is_taken = hn::Or(is_taken, hn::And(hn::Eq(others, mine), is_before));
+    }
+    hn::StoreU(hn::IfThenElse(is_taken, others, mine), d, value + i);
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(di, is_taken), others_place, my_place), di, place + i);
   }
 }
 
@@ -44,22 +49,22 @@ void PoolRowOfWindows(const float* image, int64_t width, RowRange rows, const La
       to.place[static_cast<size_t>(pad + w)] = static_cast<int32_t>(h * width + w);
   };
   load(first, row);
+  for (int64_t h = first + 1; h < rows.end; ++h) {
+    load(h, other);
+    TakeLarger<true>(width, other.value.data() + pad, other.place.data() + pad, row.value.data() + pad,
+                     row.place.data() + pad);
+  }
+  // After the rows, as a whole vector may have been stored behind the last column.
   std::fill_n(row.value.data(), pad, -std::numeric_limits<float>::infinity());
   std::fill_n(row.value.data() + pad + width, pad, -std::numeric_limits<float>::infinity());
   std::fill_n(row.place.data(), pad, static_cast<int32_t>(first * width));
   std::fill_n(row.place.data() + pad + width, pad, static_cast<int32_t>(first * width + width - 1));
-  for (int64_t h = first + 1; h < rows.end; ++h) {
-    load(h, other);
-    TakeLarger(width, other.value.data() + pad, other.place.data() + pad, row.value.data() + pad,
-               row.place.data() + pad);
-    // A whole vector may have been stored behind the last column.
-    std::fill_n(row.value.data() + pad + width, pad, -std::numeric_limits<float>::infinity());
-  }
   const int64_t columns = (outputs - 1) * pool.stride.w + 1;
   std::copy_n(row.value.data(), columns, other.value.data());
   std::copy_n(row.place.data(), columns, other.place.data());
   for (int64_t s = 1; s < pool.window.w; ++s)
-    TakeLarger(columns, row.value.data() + s, row.place.data() + s, other.value.data(), other.place.data());
+    TakeLarger<false>(columns, row.value.data() + s, row.place.data() + s, other.value.data(),
+                      other.place.data());
   for (int64_t q = 0; q < outputs; ++q) {
     y[q] = other.value[static_cast<size_t>(q * pool.stride.w)];
     winner[q] = other.place[static_cast<size_t>(q * pool.stride.w)];

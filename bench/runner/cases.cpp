@@ -47,14 +47,13 @@ std::vector<DeviceInfo> selected_devices(const Suite& suite, const DeviceList& d
 namespace {
 
 std::vector<int> resolved_threads(const Suite& suite, const DeviceInfo& info) {
-  if (info.kind != DeviceKind::cpu) return {1};
   std::vector<int> resolved;
   for (int threads : suite.threads) {
-    if (threads > info.cores)
+    if (info.kind == DeviceKind::cpu && threads > info.cores)
       refuse(suite, "threads", std::nullopt,
              fmt::format("found the number {}; allowed is 0 (every core) to {}, the cores of this machine",
                          threads, info.cores));
-    const int actual = threads == 0 ? info.cores : threads;
+    const int actual = threads_on(info, threads);
     if (std::find(resolved.begin(), resolved.end(), actual) == resolved.end()) resolved.push_back(actual);
   }
   return resolved;

@@ -97,6 +97,15 @@ std::optional<OthersUse> others_on(DeviceId id) {
   return is_there ? cuda::others_on(id.index) : std::nullopt;
 }
 
+int threads_on(const DeviceInfo& device, int asked) {
+  if (device.kind != DeviceKind::cpu) return 1;
+  if (asked > device.cores)
+    throw UsageError(
+        fmt::format("--threads: found {}; allowed is 0 (every core) to {}, the cores of this machine", asked,
+                    device.cores));
+  return asked == 0 ? device.cores : asked;
+}
+
 std::unique_ptr<Device> make_device(DeviceId id, const DeviceOptions& options) {
   check_present(id);
   switch (id.kind) {

@@ -45,6 +45,10 @@ DeviceInfo describe_device(DeviceId id);
 // devices, of one that is not there, and where the driver does not say.
 std::optional<OthersUse> others_on(DeviceId id);
 
+// On how many threads a device computes for --threads `asked`: a CPU on so many, on every core for 0; others
+// on 1, whatever is asked. Throws UsageError for more than the CPU has cores.
+int threads_on(const DeviceInfo& device, int asked);
+
 struct DeviceOptions {
   int threads = 1;      // of the CPU; the others do not look at it
   bool blocker = true;  // see bench/device/cuda/cuda.hpp

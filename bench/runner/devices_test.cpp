@@ -62,6 +62,18 @@ TEST(Devices, MoreThreadsThanCoresAreRefused) {
   EXPECT_THAT(error_of([] { make_device(DeviceKind::cpu, {.threads = 100'000}); }), HasSubstr("cores"));
 }
 
+TEST(ThreadsOn, AreThoseAskedForOrEveryCoreOfACpuAndOneOfOtherDevices) {
+  DeviceInfo cpu;
+  cpu.cores = 4;
+  EXPECT_EQ(threads_on(cpu, 3), 3);
+  EXPECT_EQ(threads_on(cpu, 0), 4);
+  EXPECT_EQ(error_of([&] { threads_on(cpu, 5); }),
+            "--threads: found 5; allowed is 0 (every core) to 4, the cores of this machine");
+  DeviceInfo gpu = cpu;
+  gpu.kind = DeviceKind::cuda;
+  for (int asked : {0, 5}) EXPECT_EQ(threads_on(gpu, asked), 1);
+}
+
 TEST(Devices, TheEmulatorRunsCudasAlgorithmsAndNoOthers) {
   AlgorithmInfo algorithm;
   algorithm.device = DeviceKind::cuda;

@@ -31,8 +31,7 @@ using Candidates = std::vector<Candidate>;
 // the cache state needs, and, where the device's memory is the host's, what verification keeps for its second
 // check.
 int64_t measuring_bytes(const ConvProblem& problem, const DeviceInfo& device, CacheState cache) {
-  const int64_t bytes = problem.total_bytes();
-  const int64_t tensors = cache == CacheState::hot ? bytes : bytes * cold_copies(bytes, device);
+  const int64_t tensors = copied_bytes(problem, cache, device);
   return device.kind == DeviceKind::cuda ? tensors : tensors + verification_memory(problem).held;
 }
 

@@ -57,14 +57,9 @@ Json rates_json(const Score& score) {
 
 Json choice_json(const Judgement& judgement) {
   const auto predictions = predict(*judgement.contest);
-  Json json{{"layer", judgement.contest->key().layer},
-            {"pass", name(judgement.contest->key().problem.pass)},
-            {"chosen", nullptr},
-            {"predicted_seconds", nullptr},
-            {"median_seconds", nullptr},
-            {"regret", nullptr},
-            {"rank", nullptr},
-            {"missing", nullptr}};
+  Json json = layer_json(*judgement.contest);
+  for (const char* unknown : {"chosen", "predicted_seconds", "median_seconds", "regret", "rank", "missing"})
+    json[unknown] = nullptr;
   if (!predictions.empty()) {
     json["chosen"] = predictions.front().algorithm;
     json["predicted_seconds"] = predictions.front().seconds();

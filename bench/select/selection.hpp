@@ -28,6 +28,8 @@ Selection select(std::span<const ResultRecord> records, std::span<const std::str
 // What the contests of a network have in common, by the columns' names; without the cap where they differ in
 // it.
 nlohmann::ordered_json circumstances_json(const Contest& contest, bool with_cap);
+// Which layer and pass a contest is of, with its problem line and how often the network has it.
+nlohmann::ordered_json layer_json(const Contest& contest);
 
 void print_selection(std::ostream& out, const Selection& selection, const Look& look);
 nlohmann::ordered_json to_json(const Selection& selection);

@@ -24,25 +24,24 @@ Json cap_json(Cap cap) {
 }
 
 Json judgement_json(const Judgement& judgement) {
-  const std::string pass(name(judgement.contest->key().problem.pass));
-  if (judgement.choice == nullptr)
-    return {{"layer", judgement.contest->key().layer},
-            {"pass", pass},
-            {"choice", nullptr},
-            {"missing", judgement.missing}};
+  Json json = layer_json(*judgement.contest);
+  if (judgement.choice == nullptr) {
+    json["choice"] = nullptr;
+    json["missing"] = judgement.missing;
+    return json;
+  }
   const Stability s = stability(*judgement.choice);
-  return {{"layer", judgement.contest->key().layer},
-          {"pass", pass},
-          {"choice", record_json(judgement.choice->record)},
-          {"missing", nullptr},
-          {"regret", judgement.regret},
-          {"regret_in_library", judgement.regret_in_library},
-          {"rank", judgement.rank},
-          {"tie", judgement.is_tie},
-          {"repeats", s.repeats},
-          {"implementations", s.implementations},
-          {"agreement", s.agreement},
-          {"spread", s.spread}};
+  json["choice"] = record_json(judgement.choice->record);
+  json["missing"] = nullptr;
+  json["regret"] = judgement.regret;
+  json["regret_in_library"] = judgement.regret_in_library;
+  json["rank"] = judgement.rank;
+  json["tie"] = judgement.is_tie;
+  json["repeats"] = s.repeats;
+  json["implementations"] = s.implementations;
+  json["agreement"] = s.agreement;
+  json["spread"] = s.spread;
+  return json;
 }
 
 Json score_json(const Score& score) {
@@ -72,14 +71,12 @@ Json chooser_json(const Network& network, const std::string& chooser) {
 }
 
 Json oracle_json(const Contest& contest) {
-  return {{"layer", contest.key().layer},
-          {"pass", name(contest.key().problem.pass)},
-          {"count", contest.key().count},
-          {"problem", to_line(contest.key().problem)},
-          {"oracle", record_json(contest.ranked.empty() ? nullptr : contest.ranked.front().record)},
-          {"best_at_any_error", record_json(best_at_any_error(contest))},
-          {"ranked", contest.ranked.size()},
-          {"wrong", contest.wrong.size()}};
+  Json json = layer_json(contest);
+  json["oracle"] = record_json(contest.ranked.empty() ? nullptr : contest.ranked.front().record);
+  json["best_at_any_error"] = record_json(best_at_any_error(contest));
+  json["ranked"] = contest.ranked.size();
+  json["wrong"] = contest.wrong.size();
+  return json;
 }
 
 Json curve_json(const WorkspaceCurve& curve) {
@@ -116,6 +113,14 @@ nlohmann::ordered_json circumstances_json(const Contest& contest, bool with_cap)
             {"cache", name(of.cache)}};
   if (with_cap) json["workspace_cap_bytes"] = cap_json(of.workspace_cap);
   return json;
+}
+
+nlohmann::ordered_json layer_json(const Contest& contest) {
+  const CaseKey& key = contest.key();
+  return {{"layer", key.layer},
+          {"pass", name(key.problem.pass)},
+          {"count", key.count},
+          {"problem", to_line(key.problem)}};
 }
 
 nlohmann::ordered_json to_json(const Selection& selection) {

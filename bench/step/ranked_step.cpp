@@ -18,6 +18,7 @@
 #include "bench/parallel/fabric/while_others_wait.hpp"
 #include "bench/parallel/reductions/one_bit_reduction.hpp"
 #include "bench/step/rank_choice.hpp"
+#include "bench/step/rank_memory.hpp"
 #include "bench/step/step_runner.hpp"
 
 namespace convscope {
@@ -322,6 +323,13 @@ std::vector<std::unique_ptr<GradientSum>> verified_sums(RankedStep& ranked, Rank
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          RankSums& rank_sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole, const RankedStepCalls& calls) {
+  if (const auto why = lacks_memory(step, nullptr, device, fabric)) return refuse_all(rows, *why);
+  if (const auto why = lacks_memory(step, whole, device, fabric)) {
+    whole = nullptr;
+    for (StepRow& row : rows)
+      if (row.outcome == RowOutcome::good)
+        row.note = "no speed-up: with the one that rank 0 runs by itself " + why->note;
+  }
   RankedStep ranked(step, registry, device, fabric, rank_sums, options, calls.records_spans);
   std::optional<StepRunner> alone;
   while_others_wait(fabric, [&](const auto& begin_part) {

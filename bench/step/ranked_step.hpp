@@ -40,8 +40,9 @@ struct RankedStepCalls {
 // process runs in place of all, of which the speed-up is: of all images, or where the scaling is weak of as
 // many as a rank has. Its rounds have their turn among the others, while the other ranks wait. A sample that
 // other programs disturbed on any rank is taken once more. A row whose sum has no memory on some rank is
-// refused. `fabric` connects the ranks' host memory, `sums` the memory of the gradients. Throws UsageError
-// where a convolution has no candidate, std::runtime_error where a rank is lost.
+// refused, as all are where the ranks of a machine lack memory together (rank_memory.hpp); where they lack it
+// for `whole` alone there is no speed-up. `fabric` connects the ranks' host memory, `sums` the memory of the
+// gradients. Throws UsageError where a convolution has no candidate, std::runtime_error where a rank is lost.
 void measure_ranked_step(TrainingStep& step, const Registry& registry, Device& device, Fabric& fabric,
                          RankSums& sums, const MeasureStepOptions& options, std::span<StepRow> rows,
                          TrainingStep* whole = nullptr, const RankedStepCalls& calls = {});

@@ -1,10 +1,12 @@
 // Which stages of a step on ranks are told of, and when.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <optional>
 #include <vector>
 
+#include "bench/device/forwarding_device_test.hpp"
 #include "bench/parallel/allreduce/threads_communicator_test.hpp"
 #include "bench/parallel/fabric/threads_fabric.hpp"
 #include "bench/step/ranked_step_test.hpp"
@@ -70,6 +72,41 @@ TEST(RankedStep, EndsWhenRankZeroSaysWhateverTheOthersWereGiven) {
     const auto sums = sums_on_cpus(fabric, device, options.plan.threads);
     measure_ranked_step(step, registry, device, fabric, *sums, options, rows);
     EXPECT_EQ(*rows[0].samples, kMinRounds);
+  });
+}
+
+// A machine of which so much memory can be used.
+class SmallMachine final : public testing::ForwardingDevice {
+ public:
+  SmallMachine(Device& device, int64_t usable) : ForwardingDevice(device), usable_(usable) {}
+  int64_t usable_bytes() override { return usable_; }
+
+ private:
+  int64_t usable_;
+};
+
+TEST(RankedStep, IsRefusedWhereTheRanksOfOneMachineHaveNoRoomTogether) {
+  run_ranks(2, [](Fabric& fabric) {
+    CpuDevice cpu;
+    const Registry registry = testing::step_registry();
+    const StepNetwork network = network_of(testing::small_suite(), 2);
+    const int64_t share = TrainingStep::bytes_needed(network, cpu);
+    for (const int64_t shares : {2, 4, 6}) {  // with room for the tensors of 1.5, 3 and 4.5
+      SmallMachine machine(cpu, shares * share);
+      TrainingStep step(network, machine, 1, 2 * fabric.rank());
+      EXPECT_EQ(step.bytes(), share);
+      std::optional<TrainingStep> whole;
+      if (fabric.rank() == 0) whole.emplace(network_of(testing::small_suite(), 4), machine, 1);
+      std::vector<StepRow> rows{row_of(Reduction::ring, 2)};
+      const auto sums = sums_on_cpus(fabric, machine, short_options().plan.threads);
+      measure_ranked_step(step, registry, machine, fabric, *sums, short_options(), rows,
+                          whole ? &*whole : nullptr);
+      EXPECT_EQ(rows[0].reason, shares == 2 ? "out_of_memory" : "");
+      EXPECT_EQ(rows[0].alone_seconds.has_value(), shares == 6);
+      EXPECT_THAT(rows[0].note, ::testing::HasSubstr(shares == 2   ? "the steps of 2 ranks on "
+                                                     : shares == 4 ? "no speed-up: with the one "
+                                                                   : ""));
+    }
   });
 }
 

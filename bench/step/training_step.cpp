@@ -37,6 +37,13 @@ Buffer floats(Device& device, int64_t count) {
   return {device, static_cast<size_t>(count) * sizeof(float)};
 }
 
+int64_t bytes_with_kept(const StepProgram& program, const PlannedOperations& operations) {
+  int64_t bytes = program.bytes();
+  for (const std::vector<int64_t>& of_layer : operations.kept_bytes)
+    bytes += std::accumulate(of_layer.begin(), of_layer.end(), int64_t{0});
+  return bytes;
+}
+
 }  // namespace
 
 PlannedOperations::PlannedOperations(const StepProgram& program, Device& device) {
@@ -52,10 +59,11 @@ PlannedOperations::PlannedOperations(const StepProgram& program, Device& device)
 
 int64_t TrainingStep::bytes_needed(const StepNetwork& network, Device& device) {
   const StepProgram program(network);
-  int64_t bytes = program.bytes();
-  for (const std::vector<int64_t>& of_layer : PlannedOperations(program, device).kept_bytes)
-    bytes += std::accumulate(of_layer.begin(), of_layer.end(), int64_t{0});
-  return bytes;
+  return bytes_with_kept(program, PlannedOperations(program, device));
+}
+
+int64_t TrainingStep::bytes() const {
+  return bytes_with_kept(program_, operations_);
 }
 
 TrainingStep::TrainingStep(StepNetwork network, Device& device, uint64_t seed, int64_t first_image)

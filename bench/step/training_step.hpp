@@ -34,6 +34,7 @@ class TrainingStep {
 
   // Bytes that the constructor allocates, but for images' labels and losses.
   static int64_t bytes_needed(const StepNetwork& network, Device& device);
+  int64_t bytes() const;  // those of this one
 
   const StepNetwork& network() const { return network_; }
   const StepProgram& program() const { return program_; }

@@ -1,5 +1,8 @@
 #include "bench/cli/fuzz/readers.hpp"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
+
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -9,7 +12,9 @@
 #include "bench/cli/run/npy.hpp"
 #include "bench/cli/verbs.hpp"
 #include "bench/core/problem.hpp"
+#include "bench/parallel/schedule/kept_operations.hpp"
 #include "bench/ranking/ranking.hpp"
+#include "bench/record/file_descriptor.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/record/result_files.hpp"
 #include "bench/report/console.hpp"
@@ -57,6 +62,13 @@ void read_results_file(std::string_view bytes) {
     const nlohmann::ordered_json json = to_json(record);
     expect(to_json(record_from_json(json)) == json, "a record is read as another record");
   }
+}
+
+// By its name alone, which here is that of memory.
+void read_operations_file(std::string_view bytes) {
+  const FileDescriptor file(memfd_create(kFile.c_str(), MFD_CLOEXEC));
+  expect(file.is_open() && write_all(file.get(), bytes), "no memory for a file");
+  read_operations(std::vector{fmt::format("/proc/self/fd/{}", file.get())});
 }
 
 // What `run --record` writes of results.
@@ -123,17 +135,10 @@ void read_command(std::string_view bytes) {
 }
 
 constexpr FuzzedReader kReaders[] = {
-    {"problem", read_problem},
-    {"benchdnn", read_benchdnn},
-    {"config", read_config},
-    {"policy", read_policy},
-    {"results", read_results_file},
-    {"answers", read_answers},
-    {"tables", print_results_file},
-    {"journal", read_journal},
-    {"benchmark", read_report},
-    {"npy", read_npy_file},
-    {"xz", read_xz},
+    {"problem", read_problem},  {"benchdnn", read_benchdnn},    {"config", read_config},
+    {"policy", read_policy},    {"results", read_results_file}, {"operations", read_operations_file},
+    {"answers", read_answers},  {"tables", print_results_file}, {"journal", read_journal},
+    {"benchmark", read_report}, {"npy", read_npy_file},         {"xz", read_xz},
     {"command", read_command},
 };
 

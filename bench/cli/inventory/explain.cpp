@@ -203,8 +203,7 @@ int explain(const ExplainOptions& options, const Program& program) {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<ExplainedDevice> explained;
   for (DeviceId id : explained_devices(options)) {
-    const bool all_cores = id.kind == DeviceKind::cpu && options.threads == 0;
-    const int threads = all_cores ? describe_device(id).cores : options.threads;
+    const int threads = threads_on(describe_device(id), options.threads);
     devices.push_back(make_device(id, {.threads = threads}));
     explained.push_back({*devices.back(), measure_ceilings(*devices.back(), threads)});
   }

@@ -67,6 +67,9 @@ PacedCandidate pace(const Algorithm& algorithm, const GroupTask& task, const Wor
   CaseKey own = key;
   own.algorithm = algorithm.info().id;
   candidate.run_seconds = run_seconds(own, operations, at.pace);
+  if (const auto planned = at.pace.plan_seconds_of.find(own.algorithm);
+      planned != at.pace.plan_seconds_of.end())
+    candidate.plan_seconds = planned->second;
   if (evicts(measure_options(task, key.device)))
     candidate.evict_seconds = evict_seconds(key, candidate.workspace_bytes);
   return candidate;

@@ -160,8 +160,7 @@ int exec(const ExecOptions& options, const Program& program) {
   const DeviceId id = options.device.value_or(algorithm.device);
   if (!runs_on(algorithm, id.kind))
     throw UsageError(fmt::format("--device: found {}, which does not run {}", name(id), algorithm.id));
-  const bool all_cores = id.kind == DeviceKind::cpu && options.threads == 0;
-  const int threads = all_cores ? describe_device(id).cores : std::max(options.threads, 1);
+  const int threads = threads_on(describe_device(id), options.threads);
   const auto device = make_device(id, {.threads = threads});
   return exec_algorithm(options, program.registry, *device, threads, program.errors);
 }

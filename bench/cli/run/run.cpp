@@ -222,14 +222,17 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   isolation.isolate = options.isolate;
   const SuiteEnd end = run_suite(log, program.registry, isolation, stop, console);
   const bool all_good = console.finish();
-  if (!options.record.empty())
-    write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
-  if (end.kind == SuiteEnd::Kind::finished) return all_good ? 0 : 1;
+  const bool finished = end.kind == SuiteEnd::Kind::finished;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
-  fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}\n", lost ? end.why : "interrupted",
-             program_at_hand(), log.plan().argv.size() > 1 ? log.plan().argv[1] : "run",
-             shell_word(log.folder()));
-  program.errors.flush();
+  if (!finished) {
+    fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}\n",
+               lost ? end.why : "interrupted", program_at_hand(),
+               log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", shell_word(log.folder()));
+    program.errors.flush();
+  }
+  if (!options.record.empty())  // behind all that is said, as it may throw
+    write_file_atomically(options.record, dump_json(recorded_answers(log.records()), 2) + "\n");
+  if (finished) return all_good ? 0 : 1;
   if (lost) return kDeviceLost;
   if (!options.isolate) std::_Exit(kInterrupted);  // the thread is still at work
   return kInterrupted;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "bench/core/stopwatch.hpp"
@@ -66,13 +67,13 @@ OneSeries one_series(double sample_seconds, double seconds_left, const SamplingR
   return {spent, static_cast<double>(samples.size())};
 }
 
-// As Sampler::warm_up() does.
-double warm_up_seconds(double run, const MeasureOptions& options) {
+// As Sampler::warm_up() does; `whole` is a run with the eviction after it.
+double warm_up_seconds(double run, double whole, const MeasureOptions& options) {
   const double least =
       std::max(static_cast<double>(options.warmup_runs) - (run > options.long_run_seconds ? 1 : 0),
-               std::ceil(options.warmup_seconds / run));
-  const double most = std::max(1.0, std::floor(options.sampling.time_limit_seconds / 2 / run));
-  return std::min(least, most) * run;
+               std::ceil(options.warmup_seconds / whole));
+  const double most = std::max(1.0, std::floor(options.sampling.time_limit_seconds / 2 / whole));
+  return std::min(least, most) * whole;
 }
 
 bool is_checked_whole(const ConvProblem& problem) {
@@ -85,20 +86,14 @@ bool is_checked_on_positive_data(const ConvProblem& problem) {
   return !is_checked_whole(problem) && has_relu(problem.epilogue);
 }
 
-double expected_seconds(const ConvProblem& problem, int threads) {
-  const double kinds_of_data = is_checked_on_positive_data(problem) ? 3 : 2;
+double expected_seconds(const ConvProblem& problem, int threads, std::span<const PacedCandidate> candidates) {
+  const bool on_integers = std::ranges::any_of(candidates, &PacedCandidate::exact_on_integers);
+  const double kinds_of_data = 1 + (on_integers ? 1 : 0) + (is_checked_on_positive_data(problem) ? 1 : 0);
   const double outputs = static_cast<double>(problem.elements(written_role(problem.pass)));
   const double all = problem.nominal_flops() / 2;
   const double one_output = all / outputs;
   const double sampled = std::min(all, kSampledMultiplyAdds + static_cast<double>(kMinSample) * one_output);
   return kinds_of_data * (is_checked_whole(problem) ? all : sampled) / (kReferenceRate * threads);
-}
-
-double copies_seconds(const GroupTask& task, const DeviceInfo& device) {
-  const ConvProblem& problem = task.group.common.problem;
-  const int64_t bytes = problem.total_bytes();
-  const int64_t count = task.group.common.cache == CacheState::hot ? 1 : cold_copies(bytes, device);
-  return kCopiedByte * static_cast<double>(bytes) * static_cast<double>(count);
 }
 
 // One run of the candidate on new data and the comparison of its result.
@@ -126,6 +121,29 @@ std::optional<OperationCount> counts(const ResultRecord& record) {
 double spread_of(const Statistics& of) {
   constexpr double kErrorOfMedian = 1.2533, kQuantile = 1.96;
   return relative_half_width(of) * std::sqrt(static_cast<double>(of.n)) / (kErrorOfMedian * kQuantile);
+}
+
+// A few of them, each of which stands for as many.
+std::vector<double> thinned(std::vector<double> values) {
+  constexpr size_t kMax = 16;
+  std::sort(values.begin(), values.end());
+  if (values.size() <= kMax) return values;
+  std::vector<double> few;
+  for (size_t i = 0; i < kMax; ++i) few.push_back(values[(2 * i + 1) * values.size() / (2 * kMax)]);
+  return few;
+}
+
+// The mean over the spreads: samples grow faster in number than in spread, so that the middle one would stand
+// for too few.
+SeriesEstimate mean_estimate(const PacedCandidate& candidate, const MeasureOptions& options,
+                             const Pace& pace) {
+  SeriesEstimate mean;
+  for (const double spread : pace.spreads) {
+    const SeriesEstimate one = series_estimate(candidate, options, spread, pace.retaken);
+    mean.seconds += one.seconds / static_cast<double>(pace.spreads.size());
+    mean.retaken += one.retaken / static_cast<double>(pace.spreads.size());
+  }
+  return mean;
 }
 
 // Of all series that are sampled by themselves.
@@ -168,7 +186,7 @@ Pace pace_of(const DeviceInfo& device, int threads) {
     }
   if (!is_calibrated && device.kind == DeviceKind::cpu) pace.ceilings = glimpse(device, threads);
   std::vector<double> spreads, over_predicted;
-  std::map<std::string, std::vector<double>> of_algorithm;
+  std::map<std::string, std::vector<double>> of_algorithm, planning;
   double kept = 0, retaken = 0;
   for (const ResultRecord& record : measured) {
     const Statistics& full = record.time->full.statistics;
@@ -177,12 +195,14 @@ Pace pace_of(const DeviceInfo& device, int threads) {
       over_predicted.push_back(full.median / *predicted);
       of_algorithm[record.key.algorithm].push_back(full.median / *predicted);
     }
+    planning[record.key.algorithm].push_back(record.time->plan_seconds);
     kept += samples_kept(*record.time);
     retaken += static_cast<double>(record.health.discarded_samples);
   }
-  if (!spreads.empty()) pace.spread = summarise(spreads).median;
+  if (!spreads.empty()) pace.spreads = thinned(std::move(spreads));
   if (!over_predicted.empty()) pace.times_predicted = summarise(over_predicted).mean;
   for (const auto& [id, times] : of_algorithm) pace.times_predicted_of[id] = summarise(times).mean;
+  for (const auto& [id, times] : planning) pace.plan_seconds_of[id] = summarise(times).mean;
   if (kept > 0) pace.retaken = retaken / kept;
   return pace;
 }
@@ -207,7 +227,7 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOpt
                                double retaken) {
   const SamplingRule& rule = options.sampling;
   const double run = std::max(candidate.run_seconds, 1e-7);
-  const double warm_up = warm_up_seconds(run, options);
+  const double warm_up = warm_up_seconds(run, run + candidate.evict_seconds, options);
   const double runs = run >= options.batch_below_seconds
                           ? 1
                           : std::min(std::ceil(options.min_sample_seconds / run),
@@ -235,25 +255,25 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
   StageSeconds seconds;
   seconds.start = kWorkerSeconds;
   if (candidates.empty()) return seconds;
-  seconds.expected = expected_seconds(key.problem, key.threads);
+  seconds.expected = expected_seconds(key.problem, key.threads, candidates);
   const bool is_measured = protocol.measure && device.kind != DeviceKind::emulator;
   // As often as threads make a sample be taken again they are found badly placed before one.
   double pauses = 0;
   for (const PacedCandidate& candidate : candidates) {
+    seconds.plan += candidate.plan_seconds;
     const double check = check_seconds(candidate, key.problem);
     // The second run on the same data is compared with the first besides.
     const int checks =
         2 + (candidate.exact_on_integers ? 1 : 0) + (is_checked_on_positive_data(key.problem) ? 1 : 0);
     seconds.verify += checks * check;
     if (!is_measured || !candidate.is_timed) continue;
-    const SeriesEstimate series =
-        series_estimate(candidate, measure_options(task, device.kind), pace.spread, pace.retaken);
+    const SeriesEstimate series = mean_estimate(candidate, measure_options(task, device.kind), pace);
     seconds.measure += series.seconds;
     pauses += series.retaken * kPauseSeconds;
     seconds.verify_again += check;
   }
   if (seconds.measure > 0)
-    seconds.measure += copies_seconds(task, device) +
+    seconds.measure += kCopiedByte * static_cast<double>(copied_bytes(key.problem, key.cache, device)) +
                        std::min(kBurnInSeconds, protocol.sampling.time_limit_seconds) +
                        std::min(pauses, MeasureOptions().core_patience_seconds);
   return seconds;

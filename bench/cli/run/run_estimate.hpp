@@ -1,14 +1,15 @@
 // How long a run takes, from its protocol and what the machine can do, before anything is run: for
 // --dry-run. The time of a candidate's run is the cost model's (bench/select/cost_model); how many samples
 // its series take follows from the very rule that stops them (bench/measure/statistics), fed with samples
-// that spread as the machine's do. A machine that is busy, or that places threads badly, takes longer: it is
-// taken to be quiet.
+// that spread as the machine's do, some series more than others. A machine that is busy, or that places
+// threads badly, takes longer: it is taken to be quiet.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench/measure/measure_group.hpp"
 #include "bench/record/result.hpp"
@@ -19,17 +20,19 @@ namespace convscope {
 // What is known of a device with a number of threads.
 struct Pace {
   Ceilings ceilings;  // rates of 0 where they are not known
-  // The standard deviation over the median of samples whose median has an interval as wide as it was.
-  double spread = 0.05;
+  // The standard deviation over the median of samples whose median has an interval as wide as it was: of
+  // several series, each of which stands for as many. Never empty.
+  std::vector<double> spreads{0.05};
   // The median of a candidate over the cost model's time: the mean over the runs in results/.
   double times_predicted = 1.3;
   double retaken = 0;  // samples that are taken again, over those that are kept
-  std::map<std::string, double> times_predicted_of{};  // by algorithm, of those that were measured
+  // By algorithm, of those that were measured.
+  std::map<std::string, double> times_predicted_of{}, plan_seconds_of{};
 };
 
-// Of the runs that `convscope calibrate` keeps: the best ceilings, the middle spread, the mean over the cost
-// model's times, of all and by algorithm, and the samples that were taken again. Where there are none, of a
-// CPU the ceilings that a twentieth of a second shows, of other devices nothing.
+// Of the runs that `convscope calibrate` keeps: the best ceilings, the spreads, the mean over the cost
+// model's times, of all and by algorithm, the mean time of planning, and the samples that were taken again.
+// Where there are none, of a CPU the ceilings that a twentieth of a second shows, of other devices nothing.
 Pace pace_of(const DeviceInfo& device, int threads);
 
 // A candidate that was not refused. `run_seconds`: of one run, prepare included.
@@ -40,6 +43,7 @@ struct PacedCandidate {
   bool exact_on_integers = false;  // it is verified on two kinds of data
   bool is_timed = true;            // false: of the reference
   double evict_seconds = 0;        // after each run
+  double plan_seconds = 0;
 };
 
 // One run. `operations`: the plan's; of one that does not say what it does, or of a device that was not asked
@@ -51,10 +55,11 @@ double evict_seconds(const CaseKey& key, int64_t workspace_bytes);
 
 // Of one group, by stage.
 struct StageSeconds {
-  double start = 0;     // of the worker, and its end
+  double start = 0;  // of the worker, and its end
+  double plan = 0;
   double expected = 0;  // the values that candidates are compared with
   double verify = 0, measure = 0, verify_again = 0;
-  double total() const { return start + expected + verify + measure + verify_again; }
+  double total() const { return start + plan + expected + verify + measure + verify_again; }
 };
 
 // 0 throughout without a candidate but for the worker's start.

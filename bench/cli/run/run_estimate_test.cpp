@@ -17,8 +17,11 @@ namespace convscope {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr double kSpread = 0.05;
 const DeviceInfo kProcessor = testing::test_processor();
@@ -49,7 +52,7 @@ double seconds_of(const PacedCandidate& candidate, const SamplingRule& rule, dou
 
 // Of so many candidates of 10 ms.
 StageSeconds estimate_of(size_t candidates, const GroupTask& of = task()) {
-  return estimate(of, std::vector(candidates, PacedCandidate{0.01}), kProcessor, {{}, kSpread});
+  return estimate(of, std::vector(candidates, PacedCandidate{0.01}), kProcessor, {{}, {kSpread}});
 }
 
 TEST(RunEstimate, IsTheSumOverItsStages) {
@@ -99,8 +102,9 @@ TEST(RunEstimate, VerifiesTheReferenceAndDoesNotTimeIt) {
 TEST(RunEstimate, VerifiesOnWholeNumbersWhereTheyMustBeExact) {
   PacedCandidate exact{0.01};
   exact.exact_on_integers = true;
-  EXPECT_DOUBLE_EQ(2 * estimate(task(), std::span(&exact, 1), kProcessor, {}).verify,
-                   3 * estimate_of(1).verify);
+  const StageSeconds seconds = estimate(task(), std::span(&exact, 1), kProcessor, {});
+  EXPECT_DOUBLE_EQ(2 * seconds.verify, 3 * estimate_of(1).verify);
+  EXPECT_DOUBLE_EQ(seconds.expected, 2 * estimate_of(1).expected);
 }
 
 TEST(RunEstimate, VerifiesSampledOutputsWithAReluOnPositiveDataToo) {
@@ -112,7 +116,7 @@ TEST(RunEstimate, VerifiesSampledOutputsWithAReluOnPositiveDataToo) {
   };
   const StageSeconds relu = verified(256, Epilogue::relu), bias = verified(256, Epilogue::bias);
   EXPECT_DOUBLE_EQ(2 * relu.verify, 3 * bias.verify);
-  EXPECT_DOUBLE_EQ(2 * relu.expected, 3 * bias.expected);
+  EXPECT_DOUBLE_EQ(relu.expected, 2 * bias.expected);
   EXPECT_DOUBLE_EQ(verified(1, Epilogue::relu).verify, verified(1, Epilogue::bias).verify) << "few: all";
 }
 
@@ -135,8 +139,11 @@ TEST(SeriesEstimate, EndsAfterTheLeastSamplesWhereTheyAreAlike) {
 TEST(SeriesEstimate, EvictsAfterEachRunAndRunsUntimedBeforeEachSample) {
   PacedCandidate candidate{0.0005};  // two a sample
   const double plain = seconds_of(candidate, {}, 0);
-  candidate.evict_seconds = 0.0001;
-  EXPECT_NEAR(seconds_of(candidate, {}, 0), plain + 10 * 2 * 0.0001, 1e-9);
+  candidate.evict_seconds = 0.0005;
+  EXPECT_NEAR(seconds_of(candidate, {}, 0), plain + 10 * 2 * 0.0005, 1e-9) << "as long a warm-up";
+  EXPECT_NEAR(seconds_of({.run_seconds = 0.02, .evict_seconds = 0.01}, {}, 0), 3 * 0.03 + 10 * (0.03 + 3e-4),
+              1e-9)
+      << "three runs of warm-up";
   candidate.evict_seconds = 0;
   MeasureOptions hot = on_cpu();
   hot.cache = CacheState::hot;
@@ -174,12 +181,28 @@ TEST(SeriesEstimate, TakesSamplesAgainAsTheCalibrationDidWithinWhatASeriesIsGran
 TEST(RunEstimate, WaitsForThreadsAsOftenAsSamplesAreTakenAgainForSecondsAtMost) {
   const auto measured_in = [](double retaken, size_t candidates) {
     const std::vector all(candidates, PacedCandidate{0.01});
-    return estimate(task(), all, kProcessor, {{}, kSpread, 1.3, retaken}).measure;
+    return estimate(task(), all, kProcessor, {{}, {kSpread}, 1.3, retaken}).measure;
   };
   const SeriesEstimate one = series_estimate({0.01}, on_cpu(), kSpread, 0.1);
   const double calm = series_estimate({0.01}, on_cpu(), kSpread).seconds;
   EXPECT_NEAR(measured_in(0.1, 1) - measured_in(0, 1), one.seconds - calm + 0.01 * one.retaken, 1e-9);
   EXPECT_NEAR(measured_in(0.1, 1000) - measured_in(0, 1000), 1000 * (one.seconds - calm) + 5, 1e-6);
+}
+
+TEST(RunEstimate, IsTheMeanOverSpreadsOfWhichTheWidestTakeMostSamples) {
+  const auto measured_in = [](const std::vector<double>& spreads) {
+    return estimate(task(), std::vector(1, PacedCandidate{0.01}), kProcessor, {{}, spreads}).measure;
+  };
+  const double mixed = measured_in({0.002, 0.004, 0.3});
+  EXPECT_NEAR(mixed, (measured_in({0.002}) + measured_in({0.004}) + measured_in({0.3})) / 3, 1e-9);
+  EXPECT_GT(mixed, measured_in({0.004})) << "the middle one";
+}
+
+TEST(RunEstimate, HasTheTimeOfPlanning) {
+  PacedCandidate slow{0.01};
+  slow.plan_seconds = 3;
+  EXPECT_NEAR(estimate(task(), std::vector(2, slow), kProcessor, {{}, {kSpread}}).total(),
+              estimate_of(2).total() + 6, 1e-9);
 }
 
 TEST(SeriesEstimate, EndsAfterTheMostSamplesWhereTheySpreadTooWide) {
@@ -268,13 +291,18 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   file.records = {measured("direct.cpu", 0.01), measured("fft16.cpu", 0.02)};
   file.records[1].ceilings.fma_flops *= 3;
   file.records[1].health.discarded_samples = 3;
+  file.records[1].time->plan_seconds = 3;
   write_results(resolution_folder(device_, 2) + "/1", file);
   const Pace pace = pace_of(device_, 2);
   EXPECT_EQ(pace.ceilings.fma_flops, 6e11) << "the better of two";
   const auto n = static_cast<double>(file.records[0].time->full.statistics.n);
-  EXPECT_NEAR(pace.spread, 0.1 * std::sqrt(n) / (1.96 * 1.2533), 1e-9) << "from intervals of 10% to a side";
-  const double first = run_seconds(file.records[0].key, file.records[0].operations, {pace.ceilings, 0, 1}),
-               second = run_seconds(file.records[1].key, file.records[1].operations, {pace.ceilings, 0, 1});
+  EXPECT_THAT(pace.spreads, SizeIs(2));
+  EXPECT_THAT(pace.spreads, Each(DoubleNear(0.1 * std::sqrt(n) / (1.96 * 1.2533), 1e-9)))
+      << "from intervals of 10% to a side";
+  EXPECT_EQ(pace.plan_seconds_of.at("fft16.cpu"), 3);
+  const Pace as_predicted{pace.ceilings, {0}, 1};
+  const double first = run_seconds(file.records[0].key, file.records[0].operations, as_predicted),
+               second = run_seconds(file.records[1].key, file.records[1].operations, as_predicted);
   EXPECT_NEAR(pace.times_predicted, (0.01 / first + 0.02 / second) / 2, 1e-9);
   const auto estimated = [&](const ResultRecord& of) { return run_seconds(of.key, of.operations, pace); };
   EXPECT_DOUBLE_EQ(estimated(file.records[0]), 0.01) << "each algorithm as it was measured";
@@ -287,7 +315,7 @@ TEST_F(PaceOfMachine, IsSeenAtAGlanceWhereItIsNotCalibrated) {
   const Pace pace = pace_of(device_, 2);
   EXPECT_GT(pace.ceilings.fma_flops, 1e8);
   EXPECT_GT(pace.ceilings.copy_bytes, 0);
-  EXPECT_EQ(pace.spread, Pace{}.spread);
+  EXPECT_EQ(pace.spreads, Pace{}.spreads);
   DeviceInfo gpu = device_;
   gpu.kind = DeviceKind::cuda;
   EXPECT_EQ(pace_of(gpu, 1).ceilings.fma_flops, 0) << "it is not opened";

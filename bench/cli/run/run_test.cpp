@@ -142,6 +142,27 @@ TEST_F(MakePlan, RefusesTheSameConfigTwice) {
   EXPECT_THAT([&] { plan(); }, ThrowsMessage<UsageError>(HasSubstr("in common")));
 }
 
+TEST(Run, SaysHowToGoOnThoughTheAnswersCannotBeWritten) {
+  Registry registry;
+  add_faulty(registry);
+  const testing::TemporaryFolder folder;
+  std::ostringstream out, errors;
+  const std::vector<std::string> words{"convscope",   "run",
+                                       "--case",      "n=1 c=2 hw=6 k=3 rs=3",
+                                       "--algorithm", "faulty.lost.verify.cpu,faulty.infinity.verify.cpu",
+                                       "--device",    "cpu",
+                                       "--threads",   "1",
+                                       "--isolate",   "off",
+                                       "--record",    "/dev/full",
+                                       "--out",       folder.path().string()};
+  EXPECT_THAT(testing::error_of([&] {
+                parse_command(words)({.argv = words, .registry = registry, .out = out, .errors = errors});
+              }),
+              HasSubstr("/dev/full: cannot write this file"));
+  EXPECT_THAT(errors.str(), HasSubstr("go on with: "));
+  EXPECT_THAT(errors.str(), HasSubstr(" run --resume " + folder.path().string()));
+}
+
 // What the flags make of a suite without layers.
 Suite suite_after(const Overrides& overrides) {
   Suite suite;

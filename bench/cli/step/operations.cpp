@@ -80,14 +80,8 @@ OperationRun run_of(const OperationsOptions& options, const Suite& suite, const 
   run.device = device;
   run.rerun = fmt::format("{} operations {} --device {} --batch {}", program_at_hand(),
                           shell_word(options.config), name(device.id()), run.batch);
-  if (device.kind == DeviceKind::cpu) {
-    if (options.threads > device.cores)
-      throw UsageError(
-          fmt::format("--threads: found {}; allowed is 0 (every core) to {}, the cores of this machine",
-                      options.threads, device.cores));
-    run.threads = options.threads == 0 ? device.cores : options.threads;
-    run.rerun += fmt::format(" --threads {}", run.threads);
-  }
+  run.threads = threads_on(device, options.threads);
+  if (device.kind == DeviceKind::cpu) run.rerun += fmt::format(" --threads {}", run.threads);
   run.rerun += fmt::format(" --time-limit {}", options.seconds);
   return run;
 }

@@ -133,8 +133,9 @@ StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images)
   run.batch = images;
   run.device = describe_device(options.device.value_or(DeviceKind::cpu));
   run.load = load_of(options);
-  const int free_cores = std::max(1, run.device.cores - (run.load ? run.load->units : 0));
-  if (run.device.kind == DeviceKind::cpu) run.threads = options.threads == 0 ? free_cores : options.threads;
+  run.threads = threads_on(run.device, options.threads);
+  if (run.load && run.device.kind == DeviceKind::cpu && options.threads == 0)
+    run.threads = std::max(1, run.device.cores - run.load->units);
   run.choose = options.choose.empty() ? std::string(kTuned) : options.choose;
   run.workspace_cap = options.workspace_cap;
   run.is_fused = options.fuse;

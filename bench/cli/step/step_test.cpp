@@ -241,6 +241,10 @@ TEST_F(MeasuredStep, RefusesWhatItCannotBe) {
               HasSubstr("leave --choose and mpirun out"));
   EXPECT_THAT(refusal_of({"step", config_, "--under-load", "5GB/s:4000", "--threads", "97"}),
               HasSubstr("97 and 4000 threads need as many cores"));
+  EXPECT_THAT(testing::error_of([&] {
+                testing::run_program({"step", config_, "--threads", "4000"}, testing::step_registry());
+              }),
+              HasSubstr("--threads: found 4000"));
   EXPECT_THROW(printed({"--batch", "1,2"}), UsageError);
   EXPECT_THAT(
       [&] {

@@ -89,14 +89,10 @@ class CpuQueue final : public Queue {
 // least one. Asked once: pinning narrows what the main thread is told later.
 const std::vector<int>& allowed_cores() {
   static const std::vector<int> cores = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    std::vector<int> allowed;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-      for (int core = 0; core < CPU_SETSIZE; ++core)
-        if (CPU_ISSET(core, &set)) allowed.push_back(core);
-    const double limit = std::max(1.0, control_group_cores("").value_or(CPU_SETSIZE));
-    if (static_cast<double>(allowed.size()) > limit) allowed.resize(static_cast<size_t>(limit));
+    std::vector<int> allowed = cores_for(0);
+    const auto count = static_cast<double>(allowed.size());
+    const double limit = std::max(1.0, control_group_cores("").value_or(count));
+    if (count > limit) allowed.resize(static_cast<size_t>(limit));
     return allowed;
   }();
   return cores;
@@ -126,10 +122,11 @@ DeviceInfo describe_cpu() {
 
 void pin_this_thread(int core) {
   const std::vector<int>& cores = allowed_cores();
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cores[static_cast<size_t>(core) % cores.size()], &set);
-  sched_setaffinity(0, sizeof set, &set);
+  const auto number = static_cast<size_t>(cores[static_cast<size_t>(core) % cores.size()]);
+  std::vector<cpu_set_t> set(number / CPU_SETSIZE + 1);  // each of CPU_SETSIZE cores
+  const size_t bytes = set.size() * sizeof(cpu_set_t);
+  CPU_SET_S(number, bytes, set.data());
+  sched_setaffinity(0, bytes, set.data());
 }
 
 CpuDevice::CpuDevice() : info_(describe_cpu()) {}

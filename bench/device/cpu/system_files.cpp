@@ -1,6 +1,7 @@
 #include "bench/device/cpu/system_files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -170,6 +171,23 @@ std::optional<int64_t> available_memory(const std::string& root) {
   for (std::string word; file >> word;)
     if (word == "MemAvailable:" && file >> kibibytes) return kibibytes << 10;
   return std::nullopt;
+}
+
+std::vector<int> cores_for(pid_t thread, int (*ask)(pid_t, size_t, cpu_set_t*)) {
+  constexpr size_t kMaxSets = 64;  // of 1024 cores each; Linux builds have numbers for 8192 at most
+  for (size_t sets = 1; sets <= kMaxSets; sets *= 2) {
+    std::vector<cpu_set_t> set(sets);
+    const size_t bytes = sets * sizeof(cpu_set_t);
+    if (ask(thread, bytes, set.data()) != 0) {
+      if (errno == EINVAL) continue;  // smaller than the kernel's
+      return {};
+    }
+    std::vector<int> cores;
+    for (int core = 0; core < static_cast<int>(8 * bytes); ++core)
+      if (CPU_ISSET_S(core, bytes, set.data())) cores.push_back(core);
+    return cores;
+  }
+  return {};
 }
 
 }  // namespace convscope

@@ -1,6 +1,9 @@
-// What Linux says about the machine in /proc and /sys: caches and limits. Every path starts with
-// `root`, "" for this machine, another folder in tests. Not here: what CpuDevice makes of it.
+// What Linux says about the machine in /proc and /sys, caches and limits, and where its scheduler may place a
+// thread. Every path starts with `root`, "" for this machine, another folder in tests. Not here: what
+// CpuDevice makes of it.
 #pragma once
+
+#include <sched.h>
 
 #include <cstdint>
 #include <optional>
@@ -40,5 +43,9 @@ std::optional<double> control_group_cores(const std::string& root);
 // Bytes that programs can still have, pages of files that can be given up included; nothing where the kernel
 // does not say.
 std::optional<int64_t> available_memory(const std::string& root);
+
+// The cores that the scheduler may place a thread on, 0 for the calling one, however many the kernel has
+// numbers for; none where it does not say. `ask` is another function in tests.
+std::vector<int> cores_for(pid_t thread, int (*ask)(pid_t, size_t, cpu_set_t*) = sched_getaffinity);
 
 }  // namespace convscope

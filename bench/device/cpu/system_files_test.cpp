@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 #include "bench/device/cpu/cpu_device.hpp"
 
@@ -125,6 +127,17 @@ TEST_F(SystemFiles, SayHowMuchMemoryIsAvailableWhereTheKernelDoes) {
   EXPECT_EQ(available_memory(root()), 1 << 20);
   write("proc/meminfo", "MemTotal:       2048 kB");
   EXPECT_EQ(available_memory(root()), std::nullopt);
+}
+
+TEST(CoresForAThread, AreFoundWhereTheKernelHasNumbersForThousandsOfThem) {
+  const auto ask = [](pid_t, size_t bytes, cpu_set_t* set) {
+    errno = EINVAL;
+    if (8 * bytes < 3000) return -1;
+    CPU_SET_S(7, bytes, set);
+    CPU_SET_S(2999, bytes, set);
+    return 0;
+  };
+  EXPECT_EQ(cores_for(0, ask), (std::vector<int>{7, 2999}));
 }
 
 TEST(DescribeCpu, SaysWhatThisMachineHas) {

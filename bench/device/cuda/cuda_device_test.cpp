@@ -83,15 +83,21 @@ TEST(DriverDefect, IsNoneWhereADeviceIsShown) {
 }
 
 TEST(DriverDefect, SaysThatThereIsNoDriverAndWhatWasLookedFor) {
-  EXPECT_THAT(driver_defect({.code = cudaErrorInsufficientDriver, .driver_version = 0, .release = ""}),
-              AllOf(HasSubstr("there is no NVIDIA driver"), HasSubstr("libcuda.so.1"),
+  EXPECT_THAT(driver_defect({.code = cudaErrorInsufficientDriver,
+                             .driver_version = 0,
+                             .release = "",
+                             .library = "libcuda.so.1 was not found"}),
+              AllOf(HasSubstr("there is no NVIDIA driver: libcuda.so.1 was not found"),
                     HasSubstr("/sys/module/nvidia/version"), HasSubstr("cudaErrorInsufficientDriver")));
 }
 
-TEST(DriverDefect, TellsADriverWithoutItsLibraryFromNone) {
+TEST(DriverDefect, TellsADriverWithoutItsLibraryFromNoneAndWhatTheLibraryLacks) {
   EXPECT_THAT(
-      driver_defect({.code = cudaErrorInsufficientDriver, .driver_version = 0, .release = "580.65.06"}),
-      AllOf(HasSubstr("NVIDIA driver 580.65.06 is loaded"), HasSubstr("libcuda.so.1 was not found")));
+      driver_defect({.code = cudaErrorInsufficientDriver,
+                     .driver_version = 0,
+                     .release = "580.65.06",
+                     .library = "libcuda.so.1 was found but cannot be loaded: libnvidia-x.so"}),
+      HasSubstr("NVIDIA driver 580.65.06 is loaded, but libcuda.so.1 was found but cannot be loaded"));
 }
 
 TEST(DriverDefect, SaysWhichDriverIsNeededAndWhichIsThere) {

@@ -15,7 +15,7 @@ constexpr int64_t kOwnOperations = 2;
 }  // namespace
 
 // Creating an event may wait for the device; while work is held back no more of them are recorded than this.
-CudaQueue::CudaQueue(bool with_blocker) : stream_(make_stream()) {
+CudaQueue::CudaQueue(bool with_blocker) : stream_(make_stream()), others_(make_event()) {
   if (!with_blocker) return;
   blocker_.emplace();
   for (int64_t i = 0; i <= kMaxHeldOperations; ++i) events_.push_back(make_event());
@@ -46,7 +46,6 @@ void CudaQueue::copy_rows(void* to, size_t to_step, const void* from, size_t fro
 }
 
 void CudaQueue::wait_for(Queue& other) {
-  if (others_.get() == nullptr) others_ = make_event();
   check(cudaEventRecord(others_.get(), cuda_queue(other).stream_for(1)), "cudaEventRecord");
   check(cudaStreamWaitEvent(stream_for(1), others_.get(), 0), "cudaStreamWaitEvent");
 }

@@ -60,7 +60,7 @@ class CudaQueue final : public Queue {
   int64_t operations_ = 0;                        // of the timing
   std::unordered_set<const void*> seen_kernels_;  // those that were launched on this queue
   std::vector<Event> events_;                     // made once, used again by every timing
-  Event others_;                                  // of wait_for(): made by the first, recorded by each
+  Event others_;                                  // of wait_for(), recorded by each
   size_t used_events_ = 0;
   std::vector<Mark> marks_;
   std::vector<size_t> laps_;  // the events that end them

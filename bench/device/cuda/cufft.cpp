@@ -45,7 +45,8 @@ std::string status_name(int status) {
       {0x5, "CUFFT_INTERNAL_ERROR"}, {0x6, "CUFFT_EXEC_FAILED"},
       {0x7, "CUFFT_SETUP_FAILED"},   {0x8, "CUFFT_INVALID_SIZE"},
       {0xB, "CUFFT_INVALID_DEVICE"}, {0xD, "CUFFT_NO_WORKSPACE"},
-      {0x10, "CUFFT_NOT_SUPPORTED"}};
+      {0x10, "CUFFT_NOT_SUPPORTED"}, {0x11, "CUFFT_MISSING_DEPENDENCY"},
+      {0x12, "CUFFT_NVRTC_FAILURE"}, {0x13, "CUFFT_NVJITLINK_FAILURE"}};
   for (const auto& [number, name] : names)
     if (number == status) return name;
   return fmt::format("status {}", status);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/device/cpu/system_files.hpp"
+#include "bench/device/cuda/shared_library.hpp"
 
 namespace convscope::cuda {
 namespace {
@@ -24,6 +25,9 @@ DriverState look_for_driver() {
   if (cudaDriverGetVersion(&state.driver_version) != cudaSuccess) state.driver_version = 0;
   cudaGetLastError();
   state.release = first_line(kModuleVersion);
+  if (state.driver_version > 0) return state;
+  state.library = SharedLibrary({"libcuda.so.1"}, "").defect();
+  if (state.library.empty()) state.library = "libcuda.so.1 does not tell its version";
   return state;
 }
 
@@ -32,15 +36,13 @@ std::string driver_defect(const DriverState& state) {
   const cudaError_t code = state.code == cudaSuccess ? cudaErrorNoDevice : state.code;
   const std::string words = fmt::format("{} ({})", cudaGetErrorString(code), cudaGetErrorName(code));
   if (state.driver_version == 0 && state.release.empty())
-    return fmt::format(
-        "there is no NVIDIA driver: looked for its library libcuda.so.1 and its kernel module's {}; the "
-        "runtime says: {}",
-        kModuleVersion, words);
+    return fmt::format("there is no NVIDIA driver: {}, and its kernel module has no {}; the runtime says: {}",
+                       state.library, kModuleVersion, words);
   if (state.driver_version == 0)
     return fmt::format(
-        "the NVIDIA driver {} is loaded, but its library libcuda.so.1 was not found (a container must be "
-        "given it); the runtime says: {}",
-        state.release, words);
+        "the NVIDIA driver {} is loaded, but {} (a container must be given the driver's libraries); the "
+        "runtime says: {}",
+        state.release, state.library, words);
   const std::string release = state.release.empty() ? "" : " " + state.release;
   if (state.driver_version < CUDART_VERSION && code == cudaErrorInsufficientDriver)
     return fmt::format(

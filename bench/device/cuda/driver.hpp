@@ -12,6 +12,8 @@ struct DriverState {
   int devices = 0;                 // 0 where that failed
   int driver_version = 0;          // the newest CUDA that it supports, as 13000; 0 without libcuda.so.1
   std::string release;             // of the kernel's module, as "580.65.06"; empty where none is loaded
+  // Why libcuda.so.1 is of no use where it tells no version: it is not there, or lacks something itself.
+  std::string library = {};
 };
 
 DriverState look_for_driver();

@@ -61,6 +61,15 @@ TEST(SharedLibrary, LoadsWhatLiesInAnEnvironmentOrSaysWhatItLacks) {
   EXPECT_NE(right.function<double(double)>("cos"), nullptr);
 }
 
+TEST(SharedLibrary, TellsWhatTheSystemsLoaderCannotLoadFromWhatItDoesNotFind) {
+  const std::string file = ::testing::TempDir() + "libconvscope-no-library.so.1";
+  std::filesystem::remove(file);
+  EXPECT_THAT(SharedLibrary({file.c_str()}, "").defect(), HasSubstr(file + " was not found"));
+  std::ofstream(file) << "no library";
+  EXPECT_THAT(SharedLibrary({file.c_str()}, "").defect(), HasSubstr("found but cannot be loaded: " + file));
+  std::filesystem::remove(file);
+}
+
 TEST(SharedLibrary, FindsFunctionsOfALibraryThatIsThere) {
   const SharedLibrary library({"libm.so.6"}, "");
   EXPECT_EQ(library.defect(), "");

@@ -91,7 +91,7 @@ class NcclCommunicator final : public Communicator {
     int failed = nccl::kSuccess;
     const char* call = "";
     const auto add = [&](int result, const char* name) {
-      if (failed == nccl::kSuccess && result != nccl::kSuccess) failed = result, call = name;
+      if (failed == nccl::kSuccess && result != nccl::kInProgress) failed = result, call = name;
     };
     for (const Received& message : received)
       add(receive_(message.bytes.data(), message.bytes.size(), nccl::kInt8, message.from, comm_, stream),
@@ -100,7 +100,7 @@ class NcclCommunicator final : public Communicator {
       add(send_(message.bytes.data(), message.bytes.size(), nccl::kInt8, message.to, comm_, stream),
           "ncclSend");
     const int ended = end_group_();  // also after a failure: the group is the thread's
-    if (failed != nccl::kSuccess && failed != nccl::kInProgress) check(failed, call);
+    check(failed, call);
     check(ended, "ncclGroupEnd");
   }
 

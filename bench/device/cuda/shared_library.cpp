@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "bench/device/cuda/check.hpp"
@@ -30,26 +31,35 @@ std::string version_of(const SharedLibrary& library, const LibraryNeeds& needs) 
   return version.empty() ? "of a version that it does not tell" : version;
 }
 
+// Whether the loader says that it finds no such file. Where the file lacks another one, that one's name comes
+// first.
+bool is_absence_of(std::string_view name, const std::string& words) {
+  return words.starts_with(name) && words.find("No such file") != std::string::npos;
+}
+
 }  // namespace
 
 SharedLibrary::SharedLibrary(std::initializer_list<const char*> names, const std::string& wheel_folder) {
-  for (const char* name : names)
-    if (open(name)) return;
+  // Of a library that is there the loader's words say what it lacks.
+  std::string broken;
+  for (const char* name : names) {
+    const std::string words = load(name);
+    if (words.empty()) return;
+    if (broken.empty() && !is_absence_of(name, words)) broken = words;
+  }
   std::vector<std::string> folders{kToolkit}, prefixes;
   if (!wheel_folder.empty()) {
     prefixes = python_prefixes(python_hints());
     for (std::string& folder : wheel_folders(prefixes, wheel_folder)) folders.push_back(std::move(folder));
     for (const std::string& prefix : prefixes) folders.push_back(prefix + "/lib");  // conda's packages
   }
-  // Of a library that is there the loader's words say what it lacks.
-  std::string broken;
   for (const std::string& folder : folders)
     for (const char* name : names) {
       const std::string file = folder + "/" + name;
       if (std::error_code none; !std::filesystem::exists(file, none)) continue;
-      if (open(file.c_str())) return;
-      const char* words = dlerror();
-      if (broken.empty()) broken = words == nullptr ? file : words;
+      const std::string words = load(file.c_str());
+      if (words.empty()) return;
+      if (broken.empty()) broken = words;
     }
   if (!broken.empty()) {
     defect_ = fmt::format("{} was found but cannot be loaded: {}", fmt::join(names, " or "), broken);
@@ -60,9 +70,11 @@ SharedLibrary::SharedLibrary(std::initializer_list<const char*> names, const std
   if (!wheel_folder.empty()) defect_ += ", nor in " + searched_environments(prefixes, wheel_folder);
 }
 
-bool SharedLibrary::open(const char* file) {
+std::string SharedLibrary::load(const char* file) {
   library_ = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  return library_ != nullptr;
+  if (library_ != nullptr) return "";
+  const char* words = dlerror();
+  return words == nullptr ? file : words;
 }
 
 void* SharedLibrary::symbol(const char* name) const {

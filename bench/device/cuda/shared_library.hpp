@@ -25,7 +25,7 @@ class SharedLibrary {
   }
 
  private:
-  bool open(const char* file);
+  std::string load(const char* file);  // "", or the loader's words where it cannot
   void* symbol(const char* name) const;
 
   void* library_ = nullptr;

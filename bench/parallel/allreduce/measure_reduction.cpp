@@ -34,14 +34,16 @@ struct Check {
 // The values in host memory, summed over a fabric.
 class HostValues final : public RankValues {
  public:
-  explicit HostValues(Fabric& fabric) : fabric_(fabric) {}
+  // Waits for all ranks, so that none has values of an earlier size any more.
+  explicit HostValues(Fabric& fabric) : fabric_(fabric), places_(gathered_places(fabric)) {}
 
   bool has_library() const override { return fabric_.has_all_reduce(); }
   bool allocate(size_t values, size_t scratch) override {
-    // As if all ranks were on this machine. MPI may need as much again for messages on their way.
-    const double needed = 4.0 * static_cast<double>(2 * values + scratch) * fabric_.size();
+    const double needed = bytes_on_machine(places_, static_cast<size_t>(fabric_.rank()), values, scratch);
     const std::optional<int64_t> available = available_memory("");
-    if (available && needed > static_cast<double>(*available)) return false;
+    const bool is_short = available && needed > static_cast<double>(*available);
+    // Before any rank takes its part, by which the others would find less and count it again.
+    if (largest_over_ranks(fabric_, is_short ? 1 : 0) > 0) return false;
     try {
       values_.resize(values);
       scratch_.resize(scratch);
@@ -61,6 +63,7 @@ class HostValues final : public RankValues {
 
  private:
   Fabric& fabric_;
+  std::vector<RankPlace> places_;
   std::vector<float> values_, scratch_;
 };
 
@@ -203,7 +206,9 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
   const size_t size = static_cast<size_t>(rows.front().bytes) / 4;
   const size_t scratch = refuse_what_cannot_run(values.has_library(), rows);
   if (largest_over_ranks(fabric, values.allocate(size, scratch) ? 0 : 1) > 0)
-    return refuse_all(rows, {"out_of_memory", "the ranks need more memory than is free"});
+    return refuse_all(rows, {"out_of_memory",
+                             "the ranks need more memory than is free where they are; take fewer --bytes, or "
+                             "fewer ranks of a machine"});
   std::vector<Candidate> candidates;
   candidates.reserve(rows.size());
   for (ReductionRow& row : rows) {
@@ -234,6 +239,12 @@ void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows) {
   HostValues values(fabric);
   measure_reductions(fabric, values, rule, seed, rows);
+}
+
+double bytes_on_machine(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch) {
+  const auto sharing =
+      std::ranges::count_if(ranks, [&](const RankPlace& other) { return is_beside(other, ranks[rank]); });
+  return static_cast<double>(sharing) * static_cast<double>((2 * values + scratch) * sizeof(float));
 }
 
 void model_reduction(ReductionRow& row, NetworkModel& network) {

@@ -7,6 +7,7 @@
 #include "bench/parallel/allreduce/rank_values.hpp"
 #include "bench/parallel/allreduce/reduction_row.hpp"
 #include "bench/parallel/fabric/fabric.hpp"
+#include "bench/parallel/fabric/job_watch.hpp"
 #include "bench/parallel/network/network_model.hpp"
 
 namespace convscope {
@@ -23,6 +24,10 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
 // The same in host memory, over `fabric`.
 void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
+
+// Host memory that so many values on each rank take on the machine of rank `rank`, of all that share it: the
+// values, as much again for messages on their way, which MPI may need, and scratch.
+double bytes_on_machine(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch);
 
 // Sets the time and the bytes of a row of this network's fleet, or why it is refused.
 void model_reduction(ReductionRow& row, NetworkModel& network);

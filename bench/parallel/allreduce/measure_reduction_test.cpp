@@ -120,6 +120,13 @@ TEST(MeasuredReductions, RefuseWhatDoesNotFitTheMemory) {
   });
 }
 
+TEST(MeasuredReductions, TakeTheMemoryOfAMachineForItsOwnRanksAlone) {
+  const RankPlace one{"node1", 7, "a boot"}, other{"node2", 7, "another boot"};
+  const std::vector<RankPlace> ranks{one, one, one, other};
+  EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 0, 1000, 500), 3 * 4 * 2500);
+  EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 3, 1000, 500), 4 * 2500);
+}
+
 TEST(MeasuredReductions, AreWrongAndWithoutATimeWhereTheSumsAre) {
   EXPECT_EQ(row_of_library(FaultyLibrary::Fault::none).outcome, RowOutcome::good);
   for (const auto& [fault, reason] : {std::pair(FaultyLibrary::Fault::first_value, "inexact_integers"),

@@ -46,7 +46,8 @@ constexpr auto kColumnsOfReduction = std::to_array<ColumnOf<R>>({
     {"wire_bytes_per_gpu", "bytes", "Sent by the busiest rank; null of a library's own algorithm.",
      [](const R& r) { return cell(r.busiest_bytes); }},
     {"exact", "",
-     "Whether integer sums below 2^24 came out exactly on every rank; null where nothing was run.",
+     "Whether integer sums below 2^24 came out exactly on every rank, from 32 MiB on those of a sample; null "
+     "where nothing was run.",
      [](const R& r) { return cell(r.exact); }},
     {"identical_bits", "", "Whether sums of random values had the same bits on every rank.",
      [](const R& r) { return cell(r.identical_bits); }},

@@ -1,6 +1,7 @@
 #include "bench/parallel/fabric/fabric.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace convscope {
@@ -38,7 +39,9 @@ std::vector<T> all_of(Fabric& fabric, const T& value) {
 
 double largest_over_ranks(Fabric& fabric, double value) {
   const std::vector<double> all = all_of(fabric, value);
-  return *std::max_element(all.begin(), all.end());
+  // NaN is above all numbers: without an order of its own it would be lost behind another rank's number.
+  return *std::max_element(all.begin(), all.end(),
+                           [](double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
 }
 
 bool as_rank_0(Fabric& fabric, bool value) {

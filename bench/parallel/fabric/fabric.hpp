@@ -50,7 +50,8 @@ class Fabric {
   }
 };
 
-// The largest of the ranks' values, on every rank. Also a barrier: no rank returns before all have called.
+// The largest of the ranks' values, on every rank; NaN where one is. Also a barrier: no rank returns before
+// all have called.
 double largest_over_ranks(Fabric& fabric, double value);
 
 // What rank 0 says, on every rank, so that no rank goes on where another ends.

@@ -70,7 +70,7 @@ char state_of(int process) {
 }
 
 bool is_seen(const RankPlace& rank, const RankPlace& from) {
-  return !from.space.empty() && rank.space == from.space && rank.host == from.host;
+  return !from.space.empty() && is_beside(rank, from);
 }
 
 std::string text_of(size_t rank, const RankPlace& place) {
@@ -88,6 +88,10 @@ RankPlace this_place() {
   const std::string numbers = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
   const bool is_seen = !boot.empty() && !failed && state_of(getpid()) != 0;
   return {name, static_cast<int>(getpid()), is_seen ? boot + numbers : ""};
+}
+
+bool is_beside(const RankPlace& one, const RankPlace& other) {
+  return one.host == other.host && one.space == other.space;
 }
 
 std::vector<RankPlace> gathered_places(Fabric& fabric) {

@@ -27,6 +27,10 @@ struct RankPlace {
 };
 RankPlace this_place();
 
+// Whether both share the memory of one machine, or of one container on it. Where their spaces are not known,
+// hosts of one name are taken for one.
+bool is_beside(const RankPlace& one, const RankPlace& other);
+
 // Those of all ranks, on every rank.
 std::vector<RankPlace> gathered_places(Fabric& fabric);
 

@@ -96,6 +96,15 @@ TEST(LostRanks, AreNotKnownOfThoseThatAreElsewhere) {
   EXPECT_EQ(unseen_ranks(std::span(places).first(2)), "");
 }
 
+TEST(RankPlaces, AreBesideEachOtherOnOneMachineAndInOneContainer) {
+  const RankPlace one{"node1", 7, "boot pid:[1]"};
+  EXPECT_TRUE(is_beside(one, {"node1", 8, "boot pid:[1]"}));
+  EXPECT_FALSE(is_beside(one, {"node1", 8, "boot pid:[2]"})) << "a container";
+  EXPECT_FALSE(is_beside(one, {"node1", 8, "other boot pid:[1]"})) << "a host of the same name";
+  EXPECT_FALSE(is_beside(one, {"node2", 8, "boot pid:[1]"})) << "a copy of the machine";
+  EXPECT_TRUE(is_beside({"node1", 7, ""}, {"node1", 8, ""})) << "of which no more is known";
+}
+
 TEST(StallLimit, GrowsWithWhatIsSent) {
   EXPECT_EQ(stall_limit(5'000'000, kSlowestOfProcesses), std::chrono::seconds(12));
   EXPECT_EQ(stall_limit(0), std::chrono::seconds(7));

@@ -31,7 +31,9 @@ struct Cost {
 //   halving       2(n-1)/n S/B + 2 log2(n) a                  2(n-1)/n S
 //   hierarchical  a ring over the p ranks of a node, and one over m nodes with S/p bytes
 //   striped       2(n-1)/n S/B + 2 a                          2(n-1)/n S
-// (Thakur, Rabenseifner, Gropp 2005, without the time of adding.) The algorithm must not refuse the ranks.
+// (Thakur, Rabenseifner, Gropp 2005, without the time of adding.) A share is S/n, although whole values are
+// sent: of fewer values than ranks the latencies are right, and the few bytes more are left out. The
+// algorithm must not refuse the ranks.
 Cost all_reduce_cost(Reduction reduction, double bytes, const Ranks& ranks, const Links& links);
 
 // Cost::busiest_bytes, which do not depend on the links.

@@ -6,6 +6,7 @@
 // output channels with C R S / groups values, of a fully-connected layer the outputs. A column v = g + e
 // becomes a bit v >= 0 for each value and two levels, the means of the values with and without the bit (0 of
 // none); the receiver puts a value's level in its place, and the sender keeps e = v - level.
+// A value that is not finite makes the level of its side one that is not, and its error stays one for good.
 #pragma once
 
 #include <cstddef>

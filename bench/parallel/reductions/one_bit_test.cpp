@@ -175,6 +175,25 @@ TEST(OneBit, SetsTheLevelOfAnEmptySideToZero) {
   EXPECT_EQ(error, (std::vector<float>{-1, 0, 1, 0}));
 }
 
+TEST(OneBit, OfNothingIsNothing) {
+  std::vector<float> gradient(45), error(45);
+  gradient[40] = -0.0F;
+  kernel(gradient, error);
+  EXPECT_EQ(gradient, std::vector<float>(45));
+  EXPECT_EQ(error, std::vector<float>(45));
+}
+
+TEST(OneBit, HidesNoValueThatIsNotFinite) {
+  for (const float value : {NAN, INFINITY, -INFINITY})
+    for (const size_t at : {size_t{0}, size_t{31}, size_t{40}}) {  // in a whole word, and behind it
+      std::vector<float> gradient(45, 1.0F), error(45);
+      gradient[at] = value;
+      kernel(gradient, error);
+      EXPECT_FALSE(std::isfinite(gradient[at])) << value << " at " << at;
+      EXPECT_FALSE(std::isfinite(error[at])) << value << " at " << at;
+    }
+}
+
 // AlexNet's layers as configs/alexnet_full.json has them; biases stay in FP32.
 TEST(OneBit, MakesOne31stOfAlexNetsGradients) {
   int64_t plain = 0, sent = 0;

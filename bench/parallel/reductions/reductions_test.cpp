@@ -176,6 +176,7 @@ TEST(Fabric, FindsTheLargestValueAndWhetherAllAreTheSameOnEveryRank) {
     run_ranks(n, [n](Fabric& fabric) {
       EXPECT_EQ(largest_over_ranks(fabric, -1.0 * fabric.rank()), 0);
       EXPECT_EQ(largest_over_ranks(fabric, fabric.rank()), n - 1);
+      EXPECT_TRUE(std::isnan(largest_over_ranks(fabric, fabric.rank() == n - 1 ? NAN : 1.0)));
       EXPECT_TRUE(same_on_all_ranks(fabric, 7));
       EXPECT_EQ(same_on_all_ranks(fabric, fabric.rank() == 1 ? 8 : 7), n == 1);
     });

@@ -159,7 +159,7 @@ TextTable compression_table(std::span<const StepRow> rows) {
 std::string compute_text(const StepRow& row, bool has_operations) {
   if (row.of.fleet.basis != Basis::measured)
     return circumstances(row.circumstances, row.device) +
-           (has_operations ? "; with what stands between the convolutions"
+           (has_operations ? "; with what stands between the convolutions, but the loss"
                            : "; the convolutions alone (--operations adds what stands between them)");
   const CaseKey& key = row.circumstances;
   return fmt::format("{} {}, {} a rank, {}", name(key.problem.math), name(key.problem.layout),
@@ -192,7 +192,9 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
     const auto part = rows.subspan(begin, end - begin);
     const StepRow& first = part.front();
     Fleet links = first.of.fleet;
-    links.ranks = part.back().of.fleet.ranks;  // the most, so that nodes are named where there are several
+    // The most, so that nodes are named where there are several.
+    const auto ranks_of = [](const StepRow& row) { return row.of.fleet.ranks.count; };
+    links.ranks = std::ranges::max_element(part, {}, ranks_of)->of.fleet.ranks;
     const bool has_operations =
         std::ranges::any_of(part, [](const StepRow& row) { return row.operation_seconds.has_value(); });
     const std::string below =

@@ -80,7 +80,7 @@ constexpr auto kColumnsOfTime = std::to_array<ColumnOf<R>>({
      [](const R& r) { return milliseconds(r, r.closed_form_seconds); }},
     {"compute_ms", "ms",
      "Compute of one GPU, alone: forward and backward, and of a measured row the update; of a modelled or "
-     "replayed row its convolutions and, where rows of them are given, its operations.",
+     "replayed row its convolutions and, where rows of them are given, its operations, never the loss.",
      [](const R& r) { return milliseconds(r, r.schedule.compute_seconds); }},
     {"operations_ms", "ms",
      "Of that, of a modelled or replayed row, what stands between the convolutions, and the update; null "

@@ -79,6 +79,12 @@ class Steps : public ::testing::Test {
   StepCase of_;
 };
 
+std::string printed_steps(const std::vector<StepRow>& rows, size_t columns) {
+  std::ostringstream out;
+  print_steps(out, rows, Look(false, columns));
+  return out.str();
+}
+
 // 4 bytes a value and a bias: a has 10 (27 + 1) and b 20 (90 + 1) of them, twice.
 constexpr double kGradientBytes = 4 * (10 * 28 + 2 * 20 * 91);
 
@@ -145,6 +151,7 @@ TEST_F(Steps, CountOperationsWhereThereAreRowsOfThem) {
   StepRow row = step(layers);
   ASSERT_EQ(row.outcome, RowOutcome::good) << row.note;
   EXPECT_NEAR(*row.operation_seconds, 3 * 0.003 + 2 * 0.001 + 2 * 0.004, 1e-12);
+  EXPECT_THAT(printed_steps({row}, 400), HasSubstr("stands between the convolutions, but the loss\n"));
   const auto seconds_of = [&](const std::string& name) {
     const auto span = std::ranges::find(row.schedule.spans, name, &Span::name);
     return span == row.schedule.spans.end() ? -1 : span->end - span->begin;
@@ -310,11 +317,10 @@ TEST_F(Steps, ThatAreSimulatedOnLinksHaveTheClosedFormBesideThem) {
               *row.closed_form_seconds + 0.1 * by_formula.schedule.communication_seconds, 1e-12);
   EXPECT_DOUBLE_EQ(row_json(step_columns(), row)["closed_form_ms"].get<double>(),
                    1e3 * *row.closed_form_seconds);
-  std::ostringstream out;
-  print_steps(out, std::vector{row}, Look(false, 200));
+  const std::string printed = printed_steps({row}, 200);
   const double longer = 100 * (row.schedule.step_seconds / *row.closed_form_seconds - 1);
-  EXPECT_THAT(out.str(), HasSubstr("closed form ms  simulated longer by"));
-  EXPECT_THAT(out.str(), HasSubstr(fmt::format("+{:.2f}%", longer)));
+  EXPECT_THAT(printed, HasSubstr("closed form ms  simulated longer by"));
+  EXPECT_THAT(printed, HasSubstr(fmt::format("+{:.2f}%", longer)));
 
   of_.fleet = of_a_file.fleet({4, 4});  // a platform file's links may be shared
   EXPECT_FALSE(
@@ -372,26 +378,28 @@ TEST_F(Steps, ArePrintedAsTablesWithRefusalsAndTheirCommands) {
   rows.push_back(step());
   of_.fleet.ranks = {2, 2};
   rows.push_back(step());
-  std::ostringstream out;
-  print_steps(out, rows, Look(false, 140));
+  const std::string printed = printed_steps(rows, 140);
   for (const char* part :
        {"scaling: net, strong scaling, best of each layer", "overlap: net", "compression: net",
         "communication: modelled, closed form; link 0.001 GB/s, 1000 us", "striped, 1bit", "a processor",
         "batch 8 on 2 GPUs: no_rows: at batch 4 there is no right record of",
         "    convscope run net --batch 2\n"})
-    EXPECT_THAT(out.str(), HasSubstr(part));
+    EXPECT_THAT(printed, HasSubstr(part));
+}
+
+TEST_F(Steps, ArePrintedWithTheirNodesWhateverTheOrderOfTheirRanks) {
+  of_.fleet.ranks = {4, 2};
+  std::vector<StepRow> rows{step()};
+  of_.fleet.ranks = {1, 1};
+  rows.push_back(step());
+  EXPECT_THAT(printed_steps(rows, 400), HasSubstr("closed form, nodes of 2; link"));
 }
 
 TEST_F(Steps, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) {
   std::vector<StepRow> rows{step()};
   of_.overlap = {OverlapKind::layer, 0};
   rows.push_back(step());
-  const auto printed = [&] {
-    std::ostringstream out;
-    print_steps(out, rows, Look(false, 140));
-    return out.str();
-  };
-  const std::string said = model_error_text(kStepError, Look(false, 140)), both = printed();
+  const std::string said = model_error_text(kStepError, Look(false, 140)), both = printed_steps(rows, 140);
   EXPECT_THAT(
       said, HasSubstr(fmt::format("median {:.0f}%, largest {:.0f}%", kStepError.median, kStepError.largest)));
   EXPECT_THAT(both.substr(0, both.find("overlap: net")), HasSubstr(said));
@@ -400,7 +408,7 @@ TEST_F(Steps, ThatAreModelledAndNoOthersSayHowFarTheModelIsFromWhatWasMeasured) 
   EXPECT_DOUBLE_EQ(in_json()["model_error_median"].get<double>(), kStepError.median / 100);
   EXPECT_DOUBLE_EQ(in_json()["model_error_largest"].get<double>(), kStepError.largest / 100);
   for (StepRow& row : rows) row.of.fleet.basis = Basis::replayed;
-  EXPECT_THAT(printed(), Not(HasSubstr("model's error")));
+  EXPECT_THAT(printed_steps(rows, 140), Not(HasSubstr("model's error")));
   EXPECT_TRUE(in_json()["model_error_median"].is_null());
 }
 

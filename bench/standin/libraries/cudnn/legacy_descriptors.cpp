@@ -72,34 +72,16 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* descriptor) {
-  return create("cudnnCreateTensorDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t descriptor) {
-  return destroy("cudnnDestroyTensorDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t descriptor, cudnnTensorFormat_t format,
                                          cudnnDataType_t type, int n, int c, int h, int w) {
   return set_dense("cudnnSetTensor4dDescriptor", descriptor, format, type, {n, c, h, w});
 }
 
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* descriptor) {
-  return create("cudnnCreateFilterDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t descriptor) {
-  return destroy("cudnnDestroyFilterDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t descriptor, cudnnDataType_t type,
                                          cudnnTensorFormat_t format, int k, int c, int h, int w) {
   return set_dense("cudnnSetFilter4dDescriptor", descriptor, format, type, {k, c, h, w});
 }
 
-cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* descriptor) {
-  return create("cudnnCreateConvolutionDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t descriptor) {
-  return destroy("cudnnDestroyConvolutionDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t descriptor, int pad_h, int pad_w,
                                               int u, int v, int dilation_h, int dilation_w,
                                               cudnnConvolutionMode_t mode, cudnnDataType_t compute_type) {
@@ -152,3 +134,7 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha,
 }
 
 }  // extern "C"
+
+CONVSCOPE_DESCRIPTOR(Tensor)
+CONVSCOPE_DESCRIPTOR(Filter)
+CONVSCOPE_DESCRIPTOR(Convolution)

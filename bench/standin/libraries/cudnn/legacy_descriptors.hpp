@@ -65,3 +65,12 @@ cudnnStatus_t destroy(const char* function, T* owned) {
 }
 
 }  // namespace convscope::standin
+
+// cudnnCreateXDescriptor and cudnnDestroyXDescriptor, of C linkage.
+#define CONVSCOPE_DESCRIPTOR(X)                                                        \
+  extern "C" cudnnStatus_t cudnnCreate##X##Descriptor(cudnn##X##Descriptor_t* made) {  \
+    return convscope::standin::create("cudnnCreate" #X "Descriptor", made);            \
+  }                                                                                    \
+  extern "C" cudnnStatus_t cudnnDestroy##X##Descriptor(cudnn##X##Descriptor_t owned) { \
+    return convscope::standin::destroy("cudnnDestroy" #X "Descriptor", owned);         \
+  }

@@ -80,12 +80,6 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alp
   });
 }
 
-cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* descriptor) {
-  return create("cudnnCreateActivationDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t descriptor) {
-  return destroy("cudnnDestroyActivationDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t descriptor, cudnnActivationMode_t mode,
                                            cudnnNanPropagation_t, double) {
   if (const Fault fault = enter_cudnn("cudnnSetActivationDescriptor")) return failed(fault);
@@ -121,12 +115,6 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescr
              });
 }
 
-cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* descriptor) {
-  return create("cudnnCreateLRNDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyLRNDescriptor(cudnnLRNDescriptor_t descriptor) {
-  return destroy("cudnnDestroyLRNDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetLRNDescriptor(cudnnLRNDescriptor_t descriptor, unsigned channels, double alpha,
                                     double beta, double bias) {
   if (const Fault fault = enter_cudnn("cudnnSetLRNDescriptor")) return failed(fault);
@@ -232,3 +220,6 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
 }
 
 }  // extern "C"
+
+CONVSCOPE_DESCRIPTOR(Activation)
+CONVSCOPE_DESCRIPTOR(LRN)

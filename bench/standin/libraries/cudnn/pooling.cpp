@@ -61,12 +61,6 @@ using namespace convscope::standin;
 
 extern "C" {
 
-cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* descriptor) {
-  return create("cudnnCreatePoolingDescriptor", descriptor);
-}
-cudnnStatus_t cudnnDestroyPoolingDescriptor(cudnnPoolingDescriptor_t descriptor) {
-  return destroy("cudnnDestroyPoolingDescriptor", descriptor);
-}
 cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t descriptor, cudnnPoolingMode_t mode,
                                           cudnnNanPropagation_t, int window_h, int window_w, int pad_h,
                                           int pad_w, int stride_h, int stride_w) {
@@ -118,3 +112,5 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
 }
 
 }  // extern "C"
+
+CONVSCOPE_DESCRIPTOR(Pooling)
