@@ -2,8 +2,11 @@
 // Splitmix64's finaliser (Steele, Lea, Flood 2014). Not for cryptography.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace convscope {
 
@@ -22,6 +25,14 @@ constexpr float random_uniform(uint64_t seed, uint64_t index) {
 // Uniform in [0, limit); limit below 2^32.
 constexpr int64_t random_below(uint64_t seed, uint64_t index, int64_t limit) {
   return static_cast<int64_t>(((random_bits(seed, index) >> 32) * static_cast<uint64_t>(limit)) >> 32);
+}
+
+// Fisher and Yates: every order is as likely. `draws` counts the bits taken of the seed so far.
+template <typename T>
+constexpr void shuffle(std::vector<T>& values, uint64_t seed, uint64_t& draws) {
+  for (size_t left = values.size(); left > 1; --left)
+    std::swap(values[left - 1],
+              values[static_cast<size_t>(random_below(seed, draws++, static_cast<int64_t>(left)))]);
 }
 
 // The hash of what was hashed before and this text behind it.

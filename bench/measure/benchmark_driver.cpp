@@ -117,10 +117,7 @@ std::vector<size_t> BenchmarkDriver::shuffled_entries(const std::vector<Benchmar
   std::vector<size_t> entries;
   for (size_t i = 0; i < series.size(); ++i)
     entries.insert(entries.end(), static_cast<size_t>(series[i].repetitions), i);
-  for (size_t left = entries.size(); left > 1; --left) {
-    const int64_t drawn = random_below(seed_, draws_++, static_cast<int64_t>(left));
-    std::swap(entries[left - 1], entries[static_cast<size_t>(drawn)]);
-  }
+  shuffle(entries, seed_, draws_);
   return entries;
 }
 

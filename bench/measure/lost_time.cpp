@@ -1,6 +1,5 @@
 #include "bench/measure/lost_time.hpp"
 
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,14 +42,8 @@ double tick_seconds() {
 
 // The core that a thread is pinned to; -1 where it may run on several.
 int core_of(int64_t thread) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(static_cast<pid_t>(thread), sizeof allowed, &allowed) != 0 ||
-      CPU_COUNT(&allowed) != 1)
-    return -1;
-  int core = 0;
-  while (!CPU_ISSET(core, &allowed)) ++core;
-  return core;
+  const std::vector<int> allowed = cores_for(static_cast<pid_t>(thread));
+  return allowed.size() == 1 ? allowed.front() : -1;
 }
 
 // Of each of the cores, from the eighth number of its line "cpuN", in clock ticks.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "bench/algorithm/algorithm.hpp"
 #include "bench/core/error.hpp"
+#include "bench/core/random.hpp"
 #include "bench/core/stopwatch.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/measure/statistics.hpp"
@@ -54,6 +56,8 @@ class OperationMeasurement {
       return provider.plan(problem, device_);
     } catch (const DeviceLost&) {
       throw;
+    } catch (const std::bad_alloc&) {  // says nothing of the provider
+      throw;
     } catch (const std::exception& fault) {
       row.note = fault.what();
       return nullptr;
@@ -84,7 +88,7 @@ class OperationMeasurement {
     row.note = found.fault.value_or("");
   }
 
-  // In rounds, from another candidate each.
+  // In rounds, in another order each, so that none always runs behind the same one.
   void time_in_turn(const OperationProblem& problem, const BySlot<float>& data,
                     std::span<const std::unique_ptr<OperationPlan>> plans, std::span<OperationRow> rows) {
     std::vector<OperationPlan*> right;
@@ -97,13 +101,16 @@ class OperationMeasurement {
     if (right.empty()) return;
     sampler_->begin(problem, data, right);
     std::vector<std::vector<double>> samples(right.size());
+    std::vector<size_t> order(right.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    uint64_t draws = 0;
     auto begin = Clock::now();
     for (size_t round = 0; round < static_cast<size_t>(kMaxOperationSamples); ++round) {
       if (round >= static_cast<size_t>(kMinOperationSamples) && seconds_since(begin) > options_.seconds)
         break;
       if (round == 1) begin = Clock::now();  // the first makes the tensors and warms up
-      for (size_t turn = 0; turn < right.size(); ++turn) {
-        const size_t one = (turn + round) % right.size();
+      shuffle(order, options_.seed, draws);
+      for (const size_t one : order) {
         const int64_t before = sampler_->disturbed();
         samples[one].push_back(sampler_->take(one));
         rows[row_of[one]].disturbed += sampler_->disturbed() - before;

@@ -144,6 +144,15 @@ class StepMeasurement {
     load_->stop();
   }
 
+  // In another order each round, so that none always runs behind the same one.
+  void tune_each_alone(size_t task) {
+    std::vector<size_t> order(times_.tasks[task].tuned.size());
+    if (order.size() < 2) return;
+    std::iota(order.begin(), order.end(), size_t{0});
+    shuffle(order, options_.seed, draws_);
+    for (const size_t which : order) tune_alone(task, which);
+  }
+
   // A step in which each task takes the next of its candidates, from another one each round.
   void tune_inside(int64_t round, size_t turn) {
     Choice choice(times_.tasks.size(), 0);
@@ -166,10 +175,7 @@ class StepMeasurement {
     if (most == 1) return;
     if (options_.load) load_ = make_memory_load(*options_.load, options_.plan.threads, device_);
     times_.tuning_rounds = run_rounds("tuning", seconds, [&](int64_t round) {
-      for (size_t task : convolutions(step_)) {
-        const size_t all = times_.tasks[task].tuned.size();
-        for (size_t i = 0; i < all && all > 1; ++i) tune_alone(task, (i + static_cast<size_t>(round)) % all);
-      }
+      for (size_t task : convolutions(step_)) tune_each_alone(task);
       for (size_t turn = 0; turn < most; ++turn) tune_inside(round, turn);
     });
     if (load_) times_.load_bytes_per_second = load_->measured_rate();
@@ -298,6 +304,7 @@ class StepMeasurement {
   bool has_own_workspaces_ = false, has_separate_ = false;
   std::vector<Buffer> own_;  // by task
   StepTimes times_;
+  uint64_t draws_ = 0;
 };
 
 void run_tasks(TrainingStep& step, const std::vector<Plan*>& plans, void* workspace, Queue& queue,

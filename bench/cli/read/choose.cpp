@@ -11,6 +11,7 @@
 
 #include "bench/cli/verbs.hpp"
 #include "bench/core/error.hpp"
+#include "bench/device/device_error.hpp"
 #include "bench/measure/ceilings.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/format.hpp"
@@ -31,21 +32,25 @@ struct ChooseOptions {
 
 using Json = nlohmann::ordered_json;
 
-struct ReadyDevice {
-  std::unique_ptr<Device> device;
-  Ceilings ceilings;
-};
-using ReadyDevices = std::map<std::pair<DeviceId, int>, ReadyDevice>;
-
-// Made and measured once for each device and thread count.
-ReadyDevice& ready(ReadyDevices& devices, DeviceId id, int threads) {
-  ReadyDevice& entry = devices[{id, threads}];
-  if (!entry.device) {
-    entry.device = make_device(id, {.threads = threads});
-    entry.ceilings = measure_ceilings(*entry.device, threads);
+// The device of the group at hand, and the ceilings of each device and thread count, measured once. One device
+// at a time: of several GPUs the one made last is current, and plans are made on that.
+class ReadyDevice {
+ public:
+  void take(DeviceId id, int threads) {
+    const Place place{id, threads};
+    if (!device_ || place_ != place) device_ = make_device(id, {.threads = threads});
+    place_ = place;
+    if (!ceilings_.contains(place)) ceilings_[place] = measure_ceilings(*device_, threads);
   }
-  return entry;
-}
+  Device& device() const { return *device_; }
+  const Ceilings& ceilings() const { return ceilings_.at(place_); }
+
+ private:
+  using Place = std::pair<DeviceId, int>;
+  Place place_;
+  std::unique_ptr<Device> device_;
+  std::map<Place, Ceilings> ceilings_;
+};
 
 // The counts of the plan within the cap; nothing where there is none or it does not say.
 std::optional<OperationCount> planned_operations(const Algorithm& algorithm, const CaseKey& key,
@@ -53,6 +58,8 @@ std::optional<OperationCount> planned_operations(const Algorithm& algorithm, con
   const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
   try {
     return plan_within_cap(algorithm, key.problem, device, {cap, key.threads})->operations();
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception&) {
     return {};
   }
@@ -80,13 +87,13 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
   Suite suite = load_suite(options.config);
   apply(options.overrides, suite);
   std::vector<PlannedGroup> planned_groups;
-  ReadyDevices devices;
+  ReadyDevice here;
   for (const Group& group : expand(suite, registry, find_devices())) {
     const CaseKey& key = group.common;
     if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
-    const ReadyDevice& here = ready(devices, key.device_id(), key.threads);
-    planned_groups.push_back({key, here.device->info(),
-                              predict(key.problem, planned(group, registry, *here.device), here.ceilings)});
+    here.take(key.device_id(), key.threads);
+    planned_groups.push_back({key, here.device().info(),
+                              predict(key.problem, planned(group, registry, here.device()), here.ceilings())});
   }
   if (planned_groups.empty())
     throw UsageError("choose: found only the emulator; allowed are devices that have times, as cpu and cuda");

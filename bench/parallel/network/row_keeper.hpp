@@ -17,7 +17,6 @@ namespace convscope {
 template <typename Row>
 class RowKeeper {
  public:
-  RowKeeper() = default;
   // Null where nothing is written, as on the ranks that do not report.
   explicit RowKeeper(std::unique_ptr<RowFolder<Row>> folder) : folder_(std::move(folder)) {}
 
