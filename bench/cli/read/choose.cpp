@@ -32,8 +32,8 @@ struct ChooseOptions {
 
 using Json = nlohmann::ordered_json;
 
-// The device of the group at hand, and the ceilings of each device and thread count, measured once. One device
-// at a time: of several GPUs the one made last is current, and plans are made on that.
+// The device of the group at hand, and the ceilings of each device and thread count, measured once. One
+// device at a time: of several GPUs the one made last is current, and plans are made on that.
 class ReadyDevice {
  public:
   void take(DeviceId id, int threads) {
@@ -92,8 +92,9 @@ std::vector<PlannedGroup> predict_all(const ChooseOptions& options, const Regist
     const CaseKey& key = group.common;
     if (key.device == DeviceKind::emulator) continue;  // it has no ceilings
     here.take(key.device_id(), key.threads);
-    planned_groups.push_back({key, here.device().info(),
-                              predict(key.problem, planned(group, registry, here.device()), here.ceilings())});
+    planned_groups.push_back(
+        {key, here.device().info(),
+         predict(key.problem, planned(group, registry, here.device()), here.ceilings())});
   }
   if (planned_groups.empty())
     throw UsageError("choose: found only the emulator; allowed are devices that have times, as cpu and cuda");

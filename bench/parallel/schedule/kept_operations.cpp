@@ -26,6 +26,14 @@ double seconds_in(const Json& row, const char* name) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>() / 1e3;
 }
 
+int threads_in(const Json& row) {
+  const Json& value = row.at("threads");
+  const int most = std::numeric_limits<int>::max();
+  if (!value.is_number_integer() || value < 1 || value > most)
+    throw UsageError(fmt::format("threads: expected a whole number from 1 to {}", most));
+  return value.get<int>();
+}
+
 KeptOperation operation_in(const Json& row) {
   KeptOperation kept;
   kept.problem = text_in(row, "problem");
@@ -33,7 +41,7 @@ KeptOperation operation_in(const Json& row) {
   kept.device = row.contains("device") ? text_in(row, "device") : "cpu";
   kept.device_name = text_in(row, "device_name");
   kept.machine_class = text_in(row, "machine_class");
-  kept.threads = row.at("threads").get<int>();
+  kept.threads = threads_in(row);
   kept.time = {seconds_in(row, "median_ms"), seconds_in(row, "ci_low_ms"), seconds_in(row, "ci_high_ms")};
   if (!(kept.time.median > 0)) throw UsageError("median_ms: a measured row has one above 0");
   kept.suspect = row.at("disturbed").get<double>() > kSuspectSamples * row.at("samples").get<double>();

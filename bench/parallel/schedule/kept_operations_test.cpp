@@ -112,6 +112,14 @@ TEST_F(OperationFiles, LeaveOutWhatWasNotMeasured) {
   EXPECT_TRUE(read(text).empty());
 }
 
+TEST_F(OperationFiles, AreRefusedWhereTheirThreadsAreNoCount) {
+  for (const char* threads : {"2.5", "1e300", "0", "-1", "4294967298", "null"}) {
+    std::string text = rows(R"("median_ms": 2, "samples": 8, "disturbed": 0)");
+    text.replace(text.find("\"threads\": 2") + 11, 1, threads);
+    EXPECT_THAT(refusal(text), HasSubstr("row 1: threads: expected a whole number from 1")) << threads;
+  }
+}
+
 TEST_F(OperationFiles, AreRefusedByNameAndRow) {
   const std::string file = (folder_ / "operations.json").string();
   EXPECT_THAT(refusal("{"), HasSubstr(file + ": "));
