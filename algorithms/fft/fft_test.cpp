@@ -227,6 +227,17 @@ TEST_P(Fft, RefusesDilationWithItsReason) {
   EXPECT_THAT(support.why(), HasSubstr("dilation 2x1"));
 }
 
+TEST_P(Fft, RefusesAStrideOfMoreResiduesThanItLists) {
+  const auto of_stride = [&](const std::string& stride) {
+    return algorithm().supports(parse_problem("forward n=1 c=2 hw=9x9 k=2 rs=3x3 stride=" + stride),
+                                device_.info());
+  };
+  EXPECT_TRUE(of_stride("64x64"));
+  const Support refusal = of_stride("65536x65536");
+  EXPECT_EQ(refusal.reason(), Reason::unsupported_stride);
+  EXPECT_THAT(refusal.why(), HasSubstr("stride 65536x65536: "));
+}
+
 TEST_P(Fft, RefusesAFilterThatFillsMoreThanATileWithItsReason) {
   const Support support =
       algorithm().supports(parse_problem("forward n=1 c=2 hw=50x50 k=2 rs=3x33"), device_.info());

@@ -81,6 +81,9 @@ std::vector<Item> tiles(int64_t batch, int64_t stride, int64_t tiles_h, int64_t 
 
 }  // namespace
 
+// Planning lists each residue of a channel.
+constexpr int64_t kMaxResidues = 4096;
+
 Extent2 taps_per_residue(const ConvProblem& p) {
   return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
 }
@@ -94,6 +97,9 @@ Support common_support(const ConvProblem& p) {
            p.filter != Extent2{1, 1}, Reason::unsupported_filter,
            "filter 1x1: a correlation with one tap is a product already, which transforms would only make "
            "larger"),
+       require(p.stride.h * p.stride.w <= kMaxResidues, Reason::unsupported_stride,
+               "stride " + to_text(p.stride) + ": its residues are channels of their own, up to " +
+                   std::to_string(kMaxResidues) + " of each"),
        require(!p.is_depthwise(), Reason::unsupported_groups,
                "groups " + std::to_string(p.groups) +
                    ": a depthwise convolution has no sum over channels for a matrix product")});

@@ -20,6 +20,7 @@ namespace {
 // What all variants refuse alike.
 Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
   const auto defect = size_defect(problem);
+  const int64_t residues = problem.stride.h * problem.stride.w;
   return first_refusal(
       {require(device.kind != DeviceKind::cpu, Reason::device_missing,
                "device cpu: this algorithm runs on a CUDA device or on the emulator"),
@@ -28,6 +29,9 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
                Reason::unsupported_epilogue,
                "epilogue " + std::string(name(problem.epilogue)) + " in " + std::string(name(problem.math)) +
                    ": this algorithm applies epilogues to FP32 tensors only"),
+       require(problem.pass != Pass::backward_data || residues <= kMaxResidues, Reason::unsupported_stride,
+               "stride " + to_text(problem.stride) + ": backward-data takes a launch for each of its " +
+                   std::to_string(residues) + " residues, up to " + std::to_string(kMaxResidues)),
        require(!defect, Reason::unsupported_size, defect.value_or(""))});
 }
 

@@ -238,6 +238,20 @@ TEST_F(ImplicitGemmVariants, TakeEpiloguesOfFp32TensorsOnly) {
     }
 }
 
+TEST_F(ImplicitGemmVariants, RefusesAStrideOfMoreResiduesThanItLaunches) {
+  for (const char* id : {"implicit_gemm.simt.cuda", "implicit_gemm.tensor.cuda"}) {
+    const std::string math = id == std::string_view("implicit_gemm.simt.cuda") ? "fp32" : "tf32";
+    const auto of_stride = [&](const std::string& pass, const std::string& stride) {
+      return supports(id, parse_problem(math + " " + pass + " n=1 c=3 hw=9x9 k=4 rs=3x3 stride=" + stride));
+    };
+    EXPECT_TRUE(of_stride("backward_data", "64x64"));
+    const Support refusal = of_stride("backward_data", "65536x65536");
+    EXPECT_EQ(refusal.reason(), Reason::unsupported_stride);
+    EXPECT_THAT(refusal.why(), HasSubstr("stride 65536x65536: "));
+    EXPECT_TRUE(of_stride("forward", "65536x65536"));
+  }
+}
+
 TEST_F(ImplicitGemmVariants, TensorRefusesOtherMathAndOlderGpusWithTheReason) {
   const char* id = "implicit_gemm.tensor.cuda";
   EXPECT_TRUE(supports(id, parse_problem("tf32 n=1 c=3 hw=9x9 k=4 rs=3x3")));
