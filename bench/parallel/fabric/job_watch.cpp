@@ -19,6 +19,8 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/parallel/fabric/heartbeat.hpp"
+
 namespace convscope {
 namespace {
 
@@ -30,6 +32,9 @@ constexpr milliseconds kPeriod{500};
 constexpr seconds kShortestLimit{7};
 constexpr size_t kNamedRanks = 4;
 constexpr milliseconds kForTheRecordOfAnEnd{500};  // mpirun kills a second after it has asked ranks to end
+// After how many looks of the heartbeat a rank that gave no sign ends the job, and is named where something
+// else ends it.
+constexpr int kLongestSilence = 12, kNamedSilence = 6;
 constexpr int kLost = 2, kStopped = 128 + SIGTERM;
 
 std::atomic<bool> is_asked_to_end = false;
@@ -71,6 +76,17 @@ char state_of(int process) {
 
 bool is_seen(const RankPlace& rank, const RankPlace& from) {
   return !from.space.empty() && is_beside(rank, from);
+}
+
+// Those that the heartbeat misses; threads of one process have none.
+std::string missed_ranks(std::span<const RankPlace> ranks, bool are_processes, int looks) {
+  return are_processes ? silent_ranks(ranks, heartbeat_silences(), looks) : "";
+}
+
+// By all that this process can tell.
+std::string lost_or_missed_ranks(std::span<const RankPlace> ranks, bool are_processes) {
+  const std::string lost = lost_ranks(ranks), silent = missed_ranks(ranks, are_processes, kNamedSilence);
+  return lost + (lost.empty() || silent.empty() ? "" : ", ") + silent;
 }
 
 std::string text_of(size_t rank, const RankPlace& place) {
@@ -179,7 +195,7 @@ void JobWatch::watch() {
     const bool is_look = sleep_a_period();
     if (ends_) return;
     if (is_process_ && is_asked_to_end) {
-      const std::string lost = lost_ranks(ranks_);
+      const std::string lost = lost_or_missed_ranks(ranks_, is_process_);
       if (!lost.empty()) end("rank_lost", "the job was ended: " + lost, kStopped);
       const std::string unseen = unseen_ranks(ranks_);
       end("stopped",
@@ -199,10 +215,11 @@ void JobWatch::watch() {
 
 // Here and below looks are counted, and not time: where the whole job was stopped, all of it was for as long.
 void JobWatch::end_if_lost() {
-  const std::string lost = lost_ranks(ranks_);
+  const std::string lost = lost_ranks(ranks_), silent = missed_ranks(ranks_, is_process_, kLongestSilence);
   looks_with_loss_ = lost.empty() ? 0 : looks_with_loss_ + 1;
-  if (looks_with_loss_ * kPeriod < kLongestLoss) return;
-  std::string note = fmt::format("{}, seen for {} s", lost, kLongestLoss.count());
+  if (silent.empty() && looks_with_loss_ * kPeriod < kLongestLoss) return;
+  std::string note = silent.empty() ? fmt::format("{}, seen for {} s", lost, kLongestLoss.count())
+                                    : silent + (lost.empty() ? "" : ", " + lost);
   {
     const std::lock_guard lock(mutex_);
     if (!stage_.empty()) note += fmt::format("; rank {} was in {}", rank_, stage_);
@@ -222,7 +239,7 @@ void JobWatch::end_if_late() {
     note = fmt::format("rank {} waited {} s in {}", rank_,
                        std::chrono::duration_cast<seconds>(waited).count(), stage_);
   }
-  const std::string lost = lost_ranks(ranks_), unseen = unseen_ranks(ranks_);
+  const std::string lost = lost_or_missed_ranks(ranks_, is_process_), unseen = unseen_ranks(ranks_);
   if (!lost.empty())
     note += "; " + lost;
   else if (!unseen.empty())
@@ -234,7 +251,7 @@ void JobWatch::end(const std::string& reason, const std::string& note, int code)
   try {
     if (at_end_)
       at_end_(reason, note);
-    else
+    else if (missed_ranks(ranks_, is_process_, kNamedSilence).empty())  // else rank 0 is lost, which reports
       std::this_thread::sleep_for(code == kStopped ? kForTheRecordOfAnEnd : kForTheRecord);
   } catch (const std::exception& error) {  // the record could not be written
     std::fprintf(stderr, "convscope: %s\n", error.what());

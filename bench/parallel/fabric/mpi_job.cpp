@@ -10,6 +10,7 @@
 
 #include "bench/core/error.hpp"
 #include "bench/parallel/fabric/beside_program.hpp"
+#include "bench/parallel/fabric/heartbeat.hpp"
 
 namespace convscope {
 namespace {
@@ -85,6 +86,7 @@ MetRanks met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit) {
   if (!same_on_all_ranks(watched, hash))
     throw UsageError("the ranks differ in their program, config or flags; start all with the same");
   met.places = gathered_places(watched);
+  start_heartbeat(watched, met.places);
   return met;
 }
 
