@@ -27,10 +27,12 @@ from scipy.stats import t as student
 
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
+from convscope_report.figures import is_library
 from convscope_report.results import CANDIDATE, Results, as_text, dictionaries
 from convscope_report.steadied import steadied
 
 CONFIDENCE = 0.99
+Z = float(norm.ppf((1 + CONFIDENCE) / 2))  # standard deviations that an interval reaches
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
 DEFAULT_FLOOR = 0.05  # where nothing is measured
 ASSUMED = "assumed: neither run has --aa nor a calibrated machine"
@@ -107,9 +109,16 @@ def shift(a, b) -> tuple:
     """Return Hodges and Lehmann's ratio of the samples b over a, with its interval at CONFIDENCE."""
     quotients = np.sort(np.subtract.outer(np.log(np.asarray(b)), np.log(np.asarray(a))).ravel())
     spread = math.sqrt(len(a) * len(b) * (len(a) + len(b) + 1) / 12)
-    left_out = max(int(len(quotients) / 2 - norm.ppf((1 + CONFIDENCE) / 2) * spread), 0)
+    left_out = max(int(len(quotients) / 2 - Z * spread), 0)
     ends = np.median(quotients), quotients[left_out], quotients[-1 - left_out]
     return tuple(float(math.exp(end)) for end in ends)
+
+
+def widened(ratio: float, low: float, high: float, doubt: float) -> tuple:
+    """Return a ratio and its interval, that of its logarithm's standard deviation `doubt` added to it."""
+    reaches = (math.hypot(math.log(end / ratio), Z * doubt) for end in (low, high))
+    below, above = map(math.exp, reaches)
+    return ratio, ratio / below, ratio * above
 
 
 def verdict_of(ratio: float, low: float, high: float, floor: float, matters: float) -> str:
@@ -206,8 +215,8 @@ def typical_variance(candidates) -> float:
 
 
 def variance_within(made: Comparison) -> float:
-    """Return the variance of a pair's ratio that its interval, Mann and Whitney's, stands for."""
-    return (math.log(made.high / made.low) / 2 / float(norm.ppf((1 + CONFIDENCE) / 2))) ** 2
+    """Return the variance of a pair's ratio that its interval stands for."""
+    return (math.log(made.high / made.low) / 2 / Z) ** 2
 
 
 def together(of_pairs: list, typical: float, floor: float, matters: float) -> Comparison:
@@ -243,10 +252,13 @@ def together(of_pairs: list, typical: float, floor: float, matters: float) -> Co
 
 
 def same_code(a: dict, b: dict) -> bool:
-    """Say whether nothing but the machine can have changed it: the same program, or a library's code."""
+    """Say whether nothing but the machine can have changed it: the same program, or a library's own code.
+
+    Ours that call a library, as im2col_gemm.cpu does, unfold by code of the program.
+    """
     if a["provider"] != b["provider"] or differ(a["version"], b["version"]):
         return False
-    return one_program(a, b) or a["provider"] != "convscope"
+    return one_program(a, b) or is_library(a)
 
 
 def one_program(a: dict, b: dict) -> bool:
@@ -294,8 +306,8 @@ def compared(pairs: list, floor: float, matters: float) -> list:
     found = [refused(a, b) for a, b in pairs]
     usable = [(made, pair) for made, pair in zip(found, pairs, strict=True) if not made.remarks]
     steady = steadied([pair for _, pair in usable], all(one_program(*pair) for _, pair in usable))
-    for (made, pair), samples in zip(usable, steady, strict=True):
-        rate(made, *pair, samples)
+    for (made, pair), samples_and_doubt in zip(usable, steady, strict=True):
+        rate(made, *pair, samples_and_doubt)
     judge([(made, same_code(*pair)) for made, pair in usable if made.ratio is not None], floor, matters)
     return found
 
@@ -317,8 +329,9 @@ def refused(a: dict, b: dict) -> Comparison:
     return made
 
 
-def rate(made: Comparison, a: dict, b: dict, samples: tuple) -> None:
-    """Give the comparison of A and B its ratio and interval, from their steadied samples, and its remarks."""
+def rate(made: Comparison, a: dict, b: dict, steady: tuple) -> None:
+    """Give the comparison of A and B its ratio and interval, from what steadied() says, and its remarks."""
+    *samples, doubt = steady
     if a["samples_ms"] == b["samples_ms"]:
         made.ratio = made.low = made.high = 1.0  # one measurement on both sides
     elif min(map(len, samples)) < MIN_SAMPLES:
@@ -326,7 +339,7 @@ def rate(made: Comparison, a: dict, b: dict, samples: tuple) -> None:
         made.verdict = "UNDECIDED"
         return
     else:
-        made.ratio, made.low, made.high = shift(*samples)
+        made.ratio, made.low, made.high = widened(*shift(*samples), doubt)
         made.is_steadied = samples[0] is not a["samples_ms"]
     made.remarks += [
         f"{name} differs" if name == "program" else f"{name} {shown(a[name])} -> {shown(b[name])}"

@@ -34,8 +34,9 @@ def split(paths: list) -> tuple[list, list]:
 def load(files: list, wanted: dict, virtual_time: bool = False) -> list:
     """Return the measured rows of all files; `wanted` has values by column, unknown columns keep all.
 
-    Each has besides `hardware`, what the file says of its device (cores, sizes of caches). Raises
-    ReportError where a file holds no such rows, or without `virtual_time` those of a stand-in for a GPU.
+    Each has besides `hardware`, what the file says of its device (cores, sizes of caches); it is empty
+    where that is nothing. Raises ReportError where a file holds no such rows, or without `virtual_time` those
+    of a stand-in for a GPU.
     """
     rows = []
     for file in files:
@@ -50,7 +51,7 @@ def load(files: list, wanted: dict, virtual_time: bool = False) -> list:
 
 
 def read(file: Path) -> list:
-    """Return the rows of one file, checked, each with the file's `hardware`."""
+    """Return the rows of one file, checked, each with the `hardware` of its device."""
     again = "name a folder that `convscope operations --out` wrote"
     document = rows_document(file, "rows of operations", again)
     try:
@@ -64,13 +65,28 @@ def read(file: Path) -> list:
         if not isinstance(row, dict):
             raise ReportError(f"{file}: row {place} is no object; {again}")
         check(row, f"{file}: row {place}", again)
-    gpu = environment.get("gpu", hardware)
-    return [{**row, "hardware": gpu if is_of_gpu(row) else hardware} for row in rows]
+    return [{**row, "hardware": hardware_of(row, environment)} for row in rows]
+
+
+def hardware_of(row: dict, environment: dict) -> dict:
+    """Return what a file says of the device of a row, of each GPU by its index; nothing where it does not."""
+    if not is_of_gpu(row):
+        return environment["device"]
+    others = environment.get("other_gpus")
+    gpus = [environment.get("gpu"), *(others if isinstance(others, list) else [])]
+    index = device_of(row)[1]
+    return next((gpu for gpu in gpus if isinstance(gpu, dict) and gpu.get("index", 0) == index), {})
+
+
+def device_of(row: dict) -> tuple:
+    """Return kind and index of the device that a row names: of cuda:1 they are cuda and 1."""
+    kind, _, index = str(row.get("device", "cpu")).partition(":")
+    return kind, int(index) if index.isdecimal() else 0
 
 
 def is_of_gpu(row: dict) -> bool:
     """Whether a row ran on a GPU."""
-    return str(row.get("device", "cpu")).startswith("cuda")
+    return device_of(row)[0] == "cuda"
 
 
 def check(row: dict, where: str, again: str) -> None:

@@ -1,6 +1,7 @@
 """Standard output whose faults are the user's to mend: full, closed, or a pipe that nobody reads any more."""
 
 import contextlib
+import io
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ class Output:
 
     def __init__(self, stream):
         self.stream = stream
+        if isinstance(stream, io.TextIOWrapper):  # what its encoding lacks, as Latin-1 does letters of names
+            stream.reconfigure(errors="backslashreplace")
 
     def __getattr__(self, name):
         """Return what the stream has besides."""

@@ -14,6 +14,19 @@ def line_width() -> int:
     return shutil.get_terminal_size(fallback=(80, 24)).columns
 
 
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a text fills: a letter of CJK or an emoji two, an accent none."""
+    return sum(
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+        for sign in text
+    )
+
+
+def on_one_line(text: str) -> str:
+    """Text without what a terminal obeys, such as line breaks and the escape sequences of colours."""
+    return "".join(sign if sign.isprintable() else " " if sign.isspace() else "?" for sign in text)
+
+
 def mark(value) -> str:
     """`*` for the best, `~` for what ties with it, then `^` for what is suspect."""
     if not isinstance(value, Cell):
@@ -42,24 +55,30 @@ def terminal(table: Table) -> str:
     columns = line_width()
     cells = [[column.heading for column in table.columns]]
     cells += [[mark(value) + cell_text(value, column) for value, column in row] for row in table.pairs()]
-    widths = [max(map(len, texts)) for texts in zip(*cells, strict=True)]
-    aligned = [">" if column.right else "<" for column in table.columns]
+    cells = [list(map(on_one_line, row)) for row in cells]
+    widths = [max(map(width_of, texts)) for texts in zip(*cells, strict=True)]
     lines = prose(heading(table), columns, "") + prose(table.question, columns)
     if table.circumstances:
         lines += prose(table.circumstances, columns)
     for part in parts(widths, columns - 2):
         for row in cells:
-            padded = [f"{row[place]:{aligned[place]}{widths[place]}}" for place in part]
+            padded = [padding(row[place], widths[place], table.columns[place].right) for place in part]
             lines.append("  " + "  ".join(padded).rstrip())
     for note in notes(table):
         lines += prose(note, columns)
     return "\n".join(lines) + "\n"
 
 
+def padding(text: str, width: int, right: bool) -> str:
+    """Return the text with spaces before or behind it, so many columns wide."""
+    spaces = " " * (width - width_of(text))
+    return spaces + text if right else text + spaces
+
+
 def prose(text: str, columns: int, indent: str = "  ") -> list:
     """Return the lines of a sentence, broken between words."""
     return textwrap.wrap(
-        text,
+        on_one_line(text),
         columns,
         initial_indent=indent,
         subsequent_indent=indent,
@@ -82,7 +101,7 @@ def parts(widths: list, columns: int) -> list:
 
 def markdown_text(text: str) -> str:
     """Text on one line with the signs escaped that Markdown, GitHub's mathematics or HTML would take."""
-    return "".join("\\" + sign if sign in "\\|*_<>`[]$&#" else sign for sign in " ".join(text.split()))
+    return "".join("\\" + sign if sign in "\\|*_<>`[]$&#~" else sign for sign in " ".join(text.split()))
 
 
 def markdown(table: Table) -> str:

@@ -52,19 +52,10 @@ CIRCUMSTANCES = (
 CANDIDATE = [*CIRCUMSTANCES, "layer", "pass", "problem", "algorithm"]
 # Of these, what results.csv of earlier programs lacks.
 LATER = ("epilogue", "device_index", "machine_class")
-# Columns whose text may read as a number: layers called 1, 2, 3, a version 9.10.
-TEXTS = (
-    "network",
-    "layer",
-    "device_name",
-    "machine_class",
-    "machine_unit",
-    "version",
-    "implementation",
-    "note",
-)
-# Of these, those of which an empty field is a name, too.
+# Columns of names, of which an empty field is one, too; and all whose text may read as a number, as layers
+# called 1, 2, 3 and a version 9.10.
 NAMES = ("network", "layer", "device_name")
+TEXTS = (*NAMES, "machine_class", "machine_unit", "version", "implementation", "note")
 
 
 @dataclass(frozen=True)
@@ -114,7 +105,7 @@ class Results:
             found = records[column].map(as_text)
             left = records[found.isin([str(value) for value in wanted])]
             if left.empty:
-                there = ", ".join(sorted(set(found)))
+                there = ", ".join(in_order_of_size(found))
                 raise ReportError(
                     f"--where {column}={','.join(wanted)} leaves no records; the values there are: {there}"
                 )
@@ -144,6 +135,12 @@ class Results:
     def ranked(self) -> pd.DataFrame:
         """Return the records that can win: measured, right, one a candidate (docs/selection.md)."""
         return self.records[self.records["rank"].notna()]
+
+
+def in_order_of_size(texts) -> pd.Series:
+    """Return the distinct texts: numbers by their size, then all else."""
+    distinct = pd.Series(sorted(set(texts)), dtype=object)
+    return distinct.sort_values(key=lambda own: pd.to_numeric(own, errors="coerce"), kind="stable")
 
 
 # The end of the name of a device whose clock is not one of this world: a stand-in for a GPU.

@@ -16,7 +16,7 @@ covariance). The trend is the running median of what is left of all candidates o
 Where fewer than MIN_CANDIDATES are sampled, or mostly one, speed and trend cannot be told from a candidate's
 own: between other samples they are interpolated, and before the first and after the last of these they have
 their median. Slopes and trends are fitted in turn (backfitting; Buja, Hastie and Tibshirani 1989). The result
-are samples less slope and trend terms.
+are samples less slope and trend terms, and how unsure slopes make the ratios of two sides at unlike speeds.
 """
 
 import numpy as np
@@ -100,12 +100,14 @@ def running(values: np.ndarray) -> np.ndarray:
 
 
 def steadied(pairs: list, is_one_program: bool) -> list:
-    """Return for each pair (A, B) of the records of one contest their samples in ms, steadied.
+    """Return (A's samples in ms, B's, doubt) for each pair (A, B) of the records of one contest, steadied.
 
-    They are the raw lists where a record does not say when its samples ended and how fast the machine was, as
-    in older files, and where on a side never MIN_CANDIDATES are sampled together.
+    The doubt is the standard deviation of the logarithm of B over A that comes from the candidate's slope;
+    what is wrong with all slopes moves all ratios alike, which is drift. The samples are the raw lists,
+    and the doubt 0, where a record does not say when its samples ended and how fast the machine was, as in
+    older files, and where on a side never MIN_CANDIDATES are sampled together.
     """
-    raw = [(a["samples_ms"], b["samples_ms"]) for a, b in pairs]
+    raw = [(a["samples_ms"], b["samples_ms"], 0.0) for a, b in pairs]
     if not pairs or not all(is_known(record) for pair in pairs for record in pair):
         return raw
     sides = [Side(list(records)) for records in zip(*pairs, strict=True)]
@@ -116,14 +118,18 @@ def steadied(pairs: list, is_one_program: bool) -> list:
         side.speed -= np.mean(usual) if is_one_program else own
     slopes = np.zeros(len(pairs))
     for _ in range(PASSES):
-        slopes = slopes_of(sides, slopes)
+        slopes, deviations = slopes_of(sides, slopes)
         for side in sides:
             side.follow(slopes)
-    return list(zip(*(side.samples_ms(slopes) for side in sides), strict=True))
+    speeds = [np.array([np.median(side.speed[members]) for members in side.members]) for side in sides]
+    doubts = deviations * np.abs(speeds[1] - speeds[0])
+    return list(zip(*(side.samples_ms(slopes) for side in sides), map(float, doubts), strict=True))
 
 
-def slopes_of(sides: list, before: np.ndarray) -> np.ndarray:
-    """Return the slope of each candidate, given those before: the mean of a normal model of two levels.
+def slopes_of(sides: list, before: np.ndarray) -> tuple:
+    """Return the slope of each candidate, given those before, and its standard deviation about that of all.
+
+    They are mean and deviation of a normal model of two levels.
 
     The mean of all is estimated first (empirical Bayes). Candidates whose speeds hardly change say nothing of
     their slopes and get nearly that.
@@ -135,7 +141,8 @@ def slopes_of(sides: list, before: np.ndarray) -> np.ndarray:
     weights = np.where(says, 1 / (1 / np.where(says, precision, 1) + SLOPE_OF_ONE**2), 0)
     own = np.divide(products, squares, out=np.zeros(len(squares)), where=says)
     mean = weights @ own / (weights.sum() + 1 / SLOPE_OF_ALL**2)
-    return (precision * own + mean / SLOPE_OF_ONE**2) / (precision + 1 / SLOPE_OF_ONE**2)
+    total = precision + 1 / SLOPE_OF_ONE**2
+    return (precision * own + mean / SLOPE_OF_ONE**2) / total, 1 / np.sqrt(total)
 
 
 def is_known(record: dict) -> bool:

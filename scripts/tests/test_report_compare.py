@@ -239,12 +239,16 @@ def test_witnesses_are_rows_whose_code_is_the_same():
     from convscope_report.compare import same_code
 
     ours = {"program": "0.1 a", "modified": False, "provider": "convscope", "version": ""}
-    library = {**ours, "provider": "onednn", "version": "2.6.3"}
+    ours["algorithm"] = "direct.cpu"
+    library = {**ours, "algorithm": "onednn.auto.cpu", "provider": "onednn", "version": "2.6.3"}
+    caller = {**ours, "algorithm": "im2col_gemm.cpu", "provider": "openblas", "version": "0.3.21"}
     assert same_code(ours, ours)
     assert not same_code(ours, {**ours, "modified": True})
     assert not same_code(ours, {**ours, "program": "0.1 b"})
     assert same_code(library, {**library, "program": "0.1 b"})
     assert not same_code(library, {**library, "version": "3.1.0"})
+    assert same_code(caller, caller)
+    assert not same_code(caller, {**caller, "program": "0.1 b"}), "it unfolds by code of ours"
 
 
 def test_undecided_says_what_to_do_and_can_fail(tmp_path):

@@ -242,6 +242,10 @@ BAD_ARGUMENTS = {
 }
 
 
+def test_values_that_are_numbers_are_named_by_size():
+    assert list(results.in_order_of_size(["b", "10", "2", "a", "10", ""])) == ["2", "10", "", "a", "b"]
+
+
 @pytest.mark.parametrize("fault", BAD_ARGUMENTS)
 def test_bad_arguments_are_refused(fault):
     arguments, said = BAD_ARGUMENTS[fault]

@@ -1,5 +1,6 @@
 """Names with the signs of Markdown and LaTeX in them: every sign is printed, and the tables hold together."""
 
+import io
 import re
 import shutil
 import subprocess
@@ -7,7 +8,8 @@ import subprocess
 import pytest
 from latex_structure import tabulars
 
-from convscope_report.render import latex, latex_text, markdown, markdown_text
+from convscope_report.output import Output
+from convscope_report.render import latex, latex_text, markdown, markdown_text, terminal, width_of
 from convscope_report.table import Cell, Column, Table
 
 SIGNS = "\\|*_<>`[]$&#%{}~^\"'-!?,.:;=+/@()0aZ"
@@ -42,11 +44,29 @@ def test_names_do_not_break_a_markdown_table():
     assert all(len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 3 for row in rows), rows
     assert markdown_text("con|v*<script>`x`_y_\\") == r"con\|v\*\<script\>\`x\`\_y\_\\"
     assert markdown_text("[a](b) $c$ &lt; #d\ne") == r"\[a\](b) \$c\$ \&lt; \#d e"
+    assert markdown_text("a~~b~~") == r"a\~\~b\~\~"
     assert r"### net\|\<b\> \$x\$ \& \#1" in text
     assert r"- not \<i\>shown\</i\> \| here, 100% \_sure\_" in text
     table = table_of(NAMES)
     table.note("- where there is none")
     assert "\n- \\- where there is none\n" in markdown(table)
+
+
+def test_a_terminal_table_has_its_columns_whatever_the_names():
+    names = ["中文", "e\u0301", "plain", "two\nlines", "\x1b[31mred"]
+    text = terminal(table_of(names))
+    assert "\x1b" not in text
+    rows = text.splitlines()[3 : 4 + len(names)]
+    assert "?[31mred" in rows[-1] and "two lines" in rows[-2]
+    assert [width_of(row) for row in rows[1:]] == [width_of(rows[0])] * len(names)
+
+
+def test_a_name_that_the_terminals_encoding_lacks_is_printed_as_its_number():
+    raw = io.BytesIO()
+    stream = Output(io.TextIOWrapper(raw, encoding="latin-1"))
+    stream.write("Größe 中")
+    stream.flush()
+    assert raw.getvalue().decode("latin-1") == r"Größe \u4e2d"
 
 
 def test_what_latex_would_take_for_its_own_is_escaped():

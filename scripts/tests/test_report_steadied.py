@@ -65,7 +65,7 @@ def raw_and_steadied(a, b, is_one_program=True):
     from convscope_report.steadied import steadied
 
     raw = [(one["samples_ms"], two["samples_ms"]) for one, two in zip(a, b, strict=True)]
-    return raw, steadied(list(zip(a, b, strict=True)), is_one_program)
+    return raw, [samples for *samples, _ in steadied(list(zip(a, b, strict=True)), is_one_program)]
 
 
 # And how far above that of a steady machine the distance may be: where the clock changes seldom, slopes that
@@ -213,12 +213,34 @@ def test_speeds_that_differ_between_runs_and_not_within_change_nothing_by_guessi
         assert np.median(two) == pytest.approx(np.median(one), rel=0.012)
 
 
+def largest_doubt(before, after, is_one_program=True):
+    """How unsure slopes make the least sure ratio of two runs on these machines."""
+    from convscope_report.steadied import steadied
+
+    pairs = list(zip(run_on(before), run_on(after, seed=1), strict=True))
+    return max(doubt for *_, doubt in steadied(pairs, is_one_program))
+
+
+def test_a_slope_that_no_sample_shows_makes_the_ratio_of_unlike_speeds_unsure():
+    """The fewer samples say of a slope and the farther the speeds are apart, the wider is the interval."""
+    from convscope_report.compare import widened
+
+    guessed, seen = largest_doubt(always(1.0), always(1.1)), largest_doubt(boosting, boosted)
+    assert guessed == pytest.approx(0.2 * np.log(1.1), rel=0.1)
+    assert 0.002 < seen < guessed / 2
+    assert largest_doubt(steady, steady) < 0.001
+    assert largest_doubt(always(1.0), always(1.1), is_one_program=False) < 0.001
+    ratio, low, high = widened(1.0, 0.99, 1.01, guessed)
+    assert (ratio, low, high) == (1.0, pytest.approx(0.951, abs=0.002), pytest.approx(1.051, abs=0.002))
+    assert widened(1.2, 1.1, 1.3, 0.0) == pytest.approx((1.2, 1.1, 1.3))
+
+
 def test_what_an_older_file_does_not_say_leaves_the_samples_as_they_are():
     for name in ("samples_at", "samples_speed"):
         a, b = run_on(slowing), run_on(slowing, seed=1)
         a[3][name] = []
         raw, level = raw_and_steadied(a, b)
-        assert level == raw
+        assert level == list(map(list, raw))
 
 
 def test_speeds_that_are_no_speeds_leave_the_samples_as_they_are():
@@ -226,10 +248,10 @@ def test_speeds_that_are_no_speeds_leave_the_samples_as_they_are():
         a, b = run_on(slowing), run_on(slowing, seed=1)
         b[0][name][2] = value
         raw, level = raw_and_steadied(a, b)
-        assert level == raw
+        assert level == list(map(list, raw))
 
 
 def test_two_candidates_say_nothing_of_a_machine():
     a, b = run_on(slowing)[:2], run_on(slowing, seed=1)[:2]
     raw, level = raw_and_steadied(a, b)
-    assert level == raw
+    assert level == list(map(list, raw))

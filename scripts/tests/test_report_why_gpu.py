@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from report_support import DATA, made_up_gpu, report, write_results
 
-from convscope_report import published
+from convscope_report import operations, published
 from convscope_report.program import ROOT
 from convscope_report.table import Cell
 from convscope_report.tables.claims import CLAIMS, Row, verdicts
@@ -140,8 +140,7 @@ def test_a_separate_form_gives_an_activation_and_decides_where_it_is_shown_to_be
 
 def test_operations_of_a_gpu_are_rows_of_the_machine_of_its_runs():
     kept = ROOT / "results" / "nvidia-h100-80gb-hbm3"
-    operations = kept / "operations" / "operations-alexnet.json.xz"
-    done = why_gpu(kept / "alexnet-forward.json.xz", operations)
+    done = why_gpu(kept / "alexnet-forward.json.xz", kept / "operations" / "operations-alexnet.json.xz")
     [machine] = {line[2] for line in lines(done, "Machines")}
     rows = {line[2]: line for line in lines(done, ": activations")}
     assert rows["conv1 bias+relu forward"][3] == machine
@@ -162,6 +161,21 @@ def test_operations_of_a_second_gpu_are_not_the_firsts():
         {"device": "cuda", "device_index": 1, **facts}
     )
     assert machine_of({"device_name": "A CPU", "threads": 2}) == "A CPU, 2 threads"
+
+
+def test_each_row_of_operations_has_the_caches_of_its_own_gpu(tmp_path):
+    document = json.loads((DATA / "operations" / "operations.json").read_text(encoding="utf-8"))
+    document["environment"] |= {
+        "gpu": {"index": 0, "l2_bytes": 50},
+        "other_gpus": [{"index": 1, "l2_bytes": 40}],
+    }
+    for row, device in zip(document["rows"], ("cuda", "cuda:1", "cuda:2"), strict=False):
+        row["device"] = device
+    file = tmp_path / "operations.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    first, second, unknown, other = (row["hardware"] for row in operations.read(file)[:4])
+    assert (first["l2_bytes"], second["l2_bytes"], unknown) == (50, 40, {})
+    assert other == document["environment"]["device"]
 
 
 def test_only_operations_are_no_results():

@@ -117,8 +117,8 @@ def one_a_core(threads: int, hardware: dict) -> bool:
 
 def machine_of(row: dict) -> str:
     """Return the machine of an operation, in the words of a record's."""
-    kind, _, index = str(row.get("device", "cpu")).partition(":")
-    return machine({**row, "device": kind, "device_index": int(index) if index.isdecimal() else 0})
+    kind, index = operations.device_of(row)
+    return machine({**row, "device": kind, "device_index": index})
 
 
 def known(value):
