@@ -72,7 +72,7 @@ def test_the_values_are_what_the_program_takes(convscope, offered):
         for value in offered("run", "smoke", flag, ""):
             dry = [convscope, "run", "smoke", "--dry-run", "--algorithm", "direct", flag, value]
             done = subprocess.run(dry, capture_output=True, text=True, check=False)
-            assert "found" not in done.stderr, done.stderr
+            assert f'found "{value}"' not in done.stderr, done.stderr
 
 
 # Stand-ins for what zsh has only while it completes: compadd prints what is offered, unfiltered.

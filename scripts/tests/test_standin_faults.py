@@ -29,7 +29,7 @@ def test_a_missing_library_is_named_with_where_it_was_looked_for(standin, librar
             assert (record["outcome"], record["reason"]) == ("unsupported", "library_missing")
             # The loader that plays it hides no files: where the toolkit is installed, they are found.
             assert record["note"].startswith(f"{' or '.join(library)} was ")
-            assert "not found in " in record["note"] or "cannot be loaded: /" in record["note"]
+            assert "not found where" in record["note"] or "cannot be loaded: /" in record["note"]
         else:
             assert record["outcome"] == "verified_only"
 
