@@ -58,6 +58,15 @@ TEST_F(DirectLongSum, DepthwiseGradientsKeepTheGateOverAllPixelsOfABatch) {
                      "depthwise, columns in lanes");
 }
 
+// Two images have the 16,384 pixels of a sum. The rest, a third one alone, is a sum that is added as well.
+TEST_F(DirectLongSum, CountsTheSumOfTheLastFewPixelsOfADepthwiseGradient) {
+  const auto longest = [&](const char* line) {
+    return registry_.find("direct.cpu")->plan(parse_problem(line), cpu_, {})->longest_sum();
+  };
+  EXPECT_EQ(longest("backward_filter n=3 c=16 hw=128x64 k=16 rs=3x3 pad=1x1 groups=16"),
+            longest("backward_filter n=4 c=16 hw=128x64 k=16 rs=3x3 pad=1x1 groups=16"));
+}
+
 // Without workspace for slices: one running sum over these pixels, eight images of VGG-16's first layer, has
 // an error of 1e-5.
 TEST_F(DirectLongSum, GradientsOnTheEmulatorKeepTheGateWithoutSlices) {

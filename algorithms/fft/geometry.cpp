@@ -19,6 +19,11 @@ struct Dimension {
   int64_t first_result = 0;  // backward_data: the first position of any residue inside the input
 };
 
+// Residues without a tap are zeros, which backward-data writes.
+int64_t residues(const ConvProblem& p, int64_t Extent2::*of) {
+  return p.pass == Pass::backward_data ? p.stride.*of : std::min(p.stride.*of, p.filter.*of);
+}
+
 Dimension make_dimension(const ConvProblem& p, int size, int64_t Extent2::*of) {
   Dimension d{};
   d.input = p.input.*of;
@@ -28,14 +33,12 @@ Dimension make_dimension(const ConvProblem& p, int size, int64_t Extent2::*of) {
   d.pad = p.pad.*of;
   d.taps = ceil_div(d.filter, d.stride);
   d.step = size - d.taps + 1;
+  d.residues = residues(p, of);
   if (p.pass == Pass::backward_data) {
-    // Input position h is position j of residue a with h + pad = stride * j + a; residues without a tap are
-    // zero.
-    d.residues = d.stride;
+    // Input position h is position j of residue a with h + pad = stride * j + a.
     d.first_result = d.pad / d.stride;
     d.tiles = ceil_div((d.input - 1 + d.pad) / d.stride - d.first_result + 1, d.step);
   } else {
-    d.residues = std::min(d.stride, d.filter);
     d.tiles = ceil_div(d.output, d.step);
   }
   return d;
@@ -81,9 +84,6 @@ std::vector<Item> tiles(int64_t batch, int64_t stride, int64_t tiles_h, int64_t 
 
 }  // namespace
 
-// Planning lists each residue of a channel.
-constexpr int64_t kMaxResidues = 4096;
-
 Extent2 taps_per_residue(const ConvProblem& p) {
   return {ceil_div(p.filter.h, p.stride.h), ceil_div(p.filter.w, p.stride.w)};
 }
@@ -97,9 +97,6 @@ Support common_support(const ConvProblem& p) {
            p.filter != Extent2{1, 1}, Reason::unsupported_filter,
            "filter 1x1: a correlation with one tap is a product already, which transforms would only make "
            "larger"),
-       require(p.stride.h * p.stride.w <= kMaxResidues, Reason::unsupported_stride,
-               "stride " + to_text(p.stride) + ": its residues are channels of their own, up to " +
-                   std::to_string(kMaxResidues) + " of each"),
        require(!p.is_depthwise(), Reason::unsupported_groups,
                "groups " + std::to_string(p.groups) +
                    ": a depthwise convolution has no sum over channels for a matrix product")});
@@ -107,11 +104,18 @@ Support common_support(const ConvProblem& p) {
 
 Support tile_support(const ConvProblem& p, int size) {
   if (Support support = common_support(p); !support) return support;
-  const Extent2 taps = taps_per_residue(p);
-  return require(taps.h <= size && taps.w <= size, Reason::unsupported_filter,
-                 "filter " + to_text(p.filter) + " at stride " + to_text(p.stride) + " has " + to_text(taps) +
-                     " taps per residue: a tile of " + std::to_string(size) + " has room for " +
-                     to_text({size, size}));
+  constexpr int64_t kMaxPlanes = 1 << 20;  // planning lists them
+  const Extent2 taps = taps_per_residue(p), split{residues(p, &Extent2::h), residues(p, &Extent2::w)};
+  const int64_t channels = p.in_channels_per_group();
+  return first_refusal(
+      {require(taps.h <= size && taps.w <= size, Reason::unsupported_filter,
+               "filter " + to_text(p.filter) + " at stride " + to_text(p.stride) + " has " + to_text(taps) +
+                   " taps per residue: a tile of " + std::to_string(size) + " has room for " +
+                   to_text({size, size})),
+       require(channels <= kMaxPlanes / split.h / split.w, Reason::unsupported_stride,
+               "stride " + to_text(p.stride) + " splits " + std::to_string(channels) +
+                   " input channels of a group into " + to_text(split) + " residues each: the FFT takes " +
+                   std::to_string(kMaxPlanes) + " in all")});
 }
 
 double tile_error_growth(int size) {

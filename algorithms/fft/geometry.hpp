@@ -91,7 +91,8 @@ std::string part_text(int64_t part, int64_t whole);
 // Taps of the largest residue, ceil(filter / stride); a tile of `size` yields size - taps + 1 results.
 Extent2 taps_per_residue(const ConvProblem& problem);
 
-// What every variant refuses; tile_support() also filters with more taps per residue than a tile has.
+// What every variant refuses; tile_support() also filters with more taps per residue than a tile has, and
+// strides of more residues than planning can list.
 Support common_support(const ConvProblem& problem);
 Support tile_support(const ConvProblem& problem, int size);
 
@@ -99,7 +100,7 @@ Support tile_support(const ConvProblem& problem, int size);
 // log2(size^2) levels of butterflies (Higham, Accuracy and Stability of Numerical Algorithms, section 24.1).
 double tile_error_growth(int size);
 
-// For taps_per_residue <= size and dilation 1.
+// For what tile_support() takes.
 Geometry make_geometry(const ConvProblem& problem, int size);
 
 }  // namespace convscope::fft

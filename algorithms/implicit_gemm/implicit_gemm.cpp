@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "algorithms/common/compute_capability.hpp"
+#include "algorithms/common/gpu_limits.hpp"
 #include "algorithms/implicit_gemm/cuda/gemm_plan.hpp"
 #include "algorithms/implicit_gemm/cuda/hopper_plan.hpp"
 #include "bench/algorithm/limits.hpp"
@@ -19,8 +20,7 @@ namespace {
 
 // What all variants refuse alike.
 Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
-  const auto defect = size_defect(problem);
-  const int64_t residues = problem.stride.h * problem.stride.w;
+  const auto defect = size_defect(problem), of_stride = residue_defect(problem);
   return first_refusal(
       {require(device.kind != DeviceKind::cpu, Reason::device_missing,
                "device cpu: this algorithm runs on a CUDA device or on the emulator"),
@@ -29,9 +29,7 @@ Support common_support(const ConvProblem& problem, const DeviceInfo& device) {
                Reason::unsupported_epilogue,
                "epilogue " + std::string(name(problem.epilogue)) + " in " + std::string(name(problem.math)) +
                    ": this algorithm applies epilogues to FP32 tensors only"),
-       require(problem.pass != Pass::backward_data || residues <= kMaxResidues, Reason::unsupported_stride,
-               "stride " + to_text(problem.stride) + ": backward-data takes a launch for each of its " +
-                   std::to_string(residues) + " residues, up to " + std::to_string(kMaxResidues)),
+       require(!of_stride, Reason::unsupported_stride, of_stride.value_or("")),
        require(!defect, Reason::unsupported_size, defect.value_or(""))});
 }
 

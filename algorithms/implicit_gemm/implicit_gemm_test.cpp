@@ -217,6 +217,8 @@ TEST_F(ImplicitGemmVariants, SimtRefusesWhatItCannotComputeWithTheReason) {
   problem = parse_problem("n=1024 c=64 hw=256x256 k=4 rs=3x3");
   EXPECT_EQ(supports(id, problem).reason(), Reason::unsupported_size);
   EXPECT_THAT(supports(id, problem).why(), HasSubstr("4294967296 elements"));
+  problem = parse_problem("n=1024 c=1073741824 hw=2x2 k=1 rs=1x1 stride=8192x8192 pad=4095x4095");
+  EXPECT_THAT(supports(id, problem).why(), HasSubstr("4398046511104 elements")) << "2^66 with its padding";
   EXPECT_EQ(
       registry_.find(id)->supports(parse_problem("n=1 c=3 hw=9x9 k=4 rs=3x3"), CpuDevice().info()).reason(),
       Reason::device_missing);
@@ -242,12 +244,12 @@ TEST_F(ImplicitGemmVariants, RefusesAStrideOfMoreResiduesThanItLaunches) {
   for (const char* id : {"implicit_gemm.simt.cuda", "implicit_gemm.tensor.cuda"}) {
     const std::string math = id == std::string_view("implicit_gemm.simt.cuda") ? "fp32" : "tf32";
     const auto of_stride = [&](const std::string& pass, const std::string& stride) {
-      return supports(id, parse_problem(math + " " + pass + " n=1 c=3 hw=9x9 k=4 rs=3x3 stride=" + stride));
+      return supports(id, parse_problem(math + " " + pass + " n=1 c=3 hw=64x65 k=4 rs=3x3 stride=" + stride));
     };
-    EXPECT_TRUE(of_stride("backward_data", "64x64"));
+    EXPECT_TRUE(of_stride("backward_data", "65536x64")) << "64 rows and 64 columns";
     const Support refusal = of_stride("backward_data", "65536x65536");
     EXPECT_EQ(refusal.reason(), Reason::unsupported_stride);
-    EXPECT_THAT(refusal.why(), HasSubstr("stride 65536x65536: "));
+    EXPECT_THAT(refusal.why(), HasSubstr("4160 residues"));
     EXPECT_TRUE(of_stride("forward", "65536x65536"));
   }
 }
@@ -290,6 +292,16 @@ TEST(IndexMaps, ResiduesOfTheStrideSkipTheZeros) {
   }
   EXPECT_EQ(rows, 2 * 24 * 24);
   EXPECT_EQ(2 * multiply_adds, problem.nominal_flops());
+}
+
+TEST(IndexMaps, OfAStrideLongerThanTheInputAreOneForEachPixel) {
+  const auto maps =
+      index_maps(parse_problem("backward_data n=2 c=1 hw=3x2 k=1 rs=2x2 stride=65536x2147483648 pad=1x0"));
+  ASSERT_EQ(maps.size(), 6u);
+  for (size_t i = 0; i < maps.size(); ++i) {
+    EXPECT_EQ(maps[i].rows, 2) << "one pixel of both images";
+    EXPECT_EQ(maps[i].depth, i < 2 ? 1 : 0) << "only the first row of pixels meets a tap";
+  }
 }
 
 // The three counters of a row or depth of an index map.

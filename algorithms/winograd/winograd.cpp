@@ -93,13 +93,19 @@ Support any_size(const ConvProblem& p) {
   return first_refusal({unit_stride(p), tiles_for(p.filter, "filter " + to_text(p.filter))});
 }
 
+// More only cost memory and time to plan: no filter of real layers has as many taps.
+constexpr int64_t kMaxResiduesOnCpu = 1 << 16;
+
 Support any_stride(const ConvProblem& p) {
   const std::string what = fmt::format("filter {} with stride {}", to_text(p.filter), to_text(p.stride));
   const Support splits =
       first_refusal({require(p.stride != Extent2{1, 1}, Reason::unsupported_stride,
                              "stride 1x1: there is nothing to split (see winograd.mixed)"),
                      require(p.filter.h >= p.stride.h && p.filter.w >= p.stride.w, Reason::unsupported_filter,
-                             what + ": some residues of the stride would have no tap")});
+                             what + ": some residues of the stride would have no tap"),
+                     require(p.stride.h * p.stride.w <= kMaxResiduesOnCpu, Reason::unsupported_stride,
+                             fmt::format("stride {}: {} residues, each a lane of every channel: at most {}",
+                                         to_text(p.stride), p.stride.h * p.stride.w, kMaxResiduesOnCpu))});
   if (!splits) return splits;
   const Extent2 taps = split_stride(p.filter, p.stride).taps;
   return tiles_for(taps, fmt::format("{}: residues of {} taps", what, to_text(taps)));

@@ -368,6 +368,8 @@ TEST_F(Winograd, RefusesFiltersThatItHasNoTilesFor) {
                  Reason::unsupported_filter, "no tap");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=9x9 k=4 rs=2x2 stride=2x2",
                  Reason::unsupported_filter, "residues of 1x1 taps");
+  expect_refusal("polyphase", "forward fp32 nchw n=1 c=2 hw=300x300 k=2 rs=300x300 stride=257x257",
+                 Reason::unsupported_stride, "66049 residues");
 }
 
 TEST_F(Winograd, RefusesWhatNoVariantCanDo) {

@@ -115,7 +115,7 @@ def shift(a, b) -> tuple:
 
 
 def widened(ratio: float, low: float, high: float, doubt: float) -> tuple:
-    """Return a ratio and its interval, that of its logarithm's standard deviation `doubt` added to it."""
+    """Return a ratio and its interval, with `doubt`, one more standard deviation of its logarithm, in it."""
     reaches = (math.hypot(math.log(end / ratio), Z * doubt) for end in (low, high))
     below, above = map(math.exp, reaches)
     return ratio, ratio / below, ratio * above

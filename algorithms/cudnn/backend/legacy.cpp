@@ -81,7 +81,9 @@ std::vector<Offer> offers_of(Pass pass, const char* call, Ask ask) {
 }  // namespace
 
 int to_int(int64_t size) {
-  if (size > INT32_MAX) throw Refused(Reason::unsupported_size, "cuDNN's legacy API takes sizes below 2^31");
+  if (size > INT32_MAX)
+    throw Refused(Reason::unsupported_size,
+                  "a size of " + std::to_string(size) + ": cuDNN's legacy API takes sizes below 2^31");
   return static_cast<int>(size);
 }
 

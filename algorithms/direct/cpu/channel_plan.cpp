@@ -19,7 +19,6 @@ struct Strip {
   Range pixels;
   Range taps;                   // of the columns, that fall inside for some pixel
   std::vector<int8_t> skipped;  // of each of these taps, see TileJob
-  bool skips_none() const { return std::ranges::count(skipped, 0) == std::ssize(skipped); }
 };
 
 // Pixels of a strip, with `images` side by side, that read padding and need not be multiplied. Tiles of few
@@ -283,7 +282,7 @@ void ChannelPlan::compute(const Task& task, const float* packed, const float* bi
       job.row_offset = traversal.row_offset.data() + rows.begin;
       job.column_offset = traversal.column_offset.data() + strip.taps.begin;
       job.skipped = strip.skipped.data();
-      job.pair_offset = has_pairs && strip.skips_none()
+      job.pair_offset = has_pairs && std::ranges::count(strip.skipped, 0) == std::ssize(strip.skipped)
                             ? traversal.pair_offset.data() + strip.taps.begin * summed_block_
                             : nullptr;
       if (traversal.pixel_step != 0)

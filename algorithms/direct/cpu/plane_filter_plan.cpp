@@ -69,7 +69,8 @@ std::optional<OperationCount> PlaneFilterPlan::operations() const {
   return count;
 }
 
-// The chunk that completes a sum may be as long as an image; the lanes are added last.
+// The chunk that completes a sum may be as long as an image; pixels that are left are a sum that is added,
+// too. The lanes are added last.
 double PlaneFilterPlan::longest_sum() const {
   double longest = 0;
   const int64_t row = ceil_div(out_.w, kernels_.lanes);
@@ -84,6 +85,7 @@ double PlaneFilterPlan::longest_sum() const {
       pixels = terms = 0;
       ++levels.second;
     }
+    if (levels.second > 0 && pixels > 0) ++levels.second;
     longest = std::max(longest, levels.longest());
   }
   return longest + static_cast<double>(kernels_.lanes + slices_ - 1);

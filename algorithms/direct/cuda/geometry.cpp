@@ -95,11 +95,11 @@ TiledShape tiled_shape(const AxisResidue& y, const AxisResidue& x, int read_chan
   best.patch_w = static_cast<int>(patch(best.tile_w, x));
   const int64_t plane = min_area | 1;
   const int64_t filters = int64_t{y.taps} * x.taps * TiledTile::kChannels;
+  if (plane + filters > kMaxSharedBytes / int64_t{sizeof(float)}) return best;
   constexpr int64_t kRoomForBlocks = 40 << 10;
   int channels = 8;
   const auto bytes = [&] { return channels * (plane + filters) * static_cast<int64_t>(sizeof(float)); };
   while (channels > 1 && (bytes() > kRoomForBlocks || channels / 2 >= read_channels)) channels /= 2;
-  if (bytes() > kMaxSharedBytes) return best;
   best.plane = static_cast<int>(plane);
   best.channels = channels;
   best.smem_bytes = bytes();

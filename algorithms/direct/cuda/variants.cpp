@@ -15,7 +15,9 @@ namespace {
 
 using MakePlan = std::unique_ptr<Plan> (*)(const ConvProblem&, const PlanOptions&);
 
-// Kernels count pixels, taps and channels in 32 bits; grids have 65,535 blocks in y and z.
+// Kernels count pixels, taps, channels and coordinates in 32 bits; grids have 65,535 blocks in y and z.
+// The coordinates of pixels and taps past the last lie up to 32 strides and dilations behind the padded
+// input.
 Support within_kernel_limits(const ConvProblem& p) {
   const Extent2 out = p.output();
   constexpr int64_t kMaxCount = int64_t{1} << 30;
@@ -27,8 +29,17 @@ Support within_kernel_limits(const ConvProblem& p) {
   const auto tiles = [&](int64_t channels) { return p.groups * ceil_div(channels, TiledTile::kChannels); };
   const int64_t blocks =
       std::max({tiles(p.in_channels_per_group()), tiles(p.out_channels_per_group()), ceil_div(p.batch, 128)});
-  return require(blocks <= kMaxGridYz, Reason::unsupported_size,
-                 std::to_string(blocks) + " blocks along one side of the grid, of 65535");
+  const int64_t furthest = std::max(p.input.h + 2 * p.pad.h + 32 * (p.stride.h + p.dilation.h),
+                                    p.input.w + 2 * p.pad.w + 32 * (p.stride.w + p.dilation.w));
+  const auto of_stride = residue_defect(p);
+  return first_refusal(
+      {require(blocks <= kMaxGridYz, Reason::unsupported_size,
+               std::to_string(blocks) + " blocks along one side of the grid, of 65535"),
+       require(furthest <= kMaxCount, Reason::unsupported_size,
+               "input " + to_text(p.input) + ", stride " + to_text(p.stride) + ", pad " + to_text(p.pad) +
+                   " and dilation " + to_text(p.dilation) + " reach coordinate " + std::to_string(furthest) +
+                   ": the direct kernels count to 2^30"),
+       require(!of_stride, Reason::unsupported_stride, of_stride.value_or(""))});
 }
 
 Support tiled_supports(const ConvProblem& p) {

@@ -158,6 +158,24 @@ TEST_F(DirectCuda, RefusesWithTheReason) {
   EXPECT_TRUE(supports("direct.chwn.cuda", "chwn n=8388480 c=1 hw=1x1 k=1 rs=1x1"));  // 65535 blocks
   EXPECT_EQ(supports("direct.chwn.cuda", "chwn n=8388481 c=1 hw=1x1 k=1 rs=1x1").reason(),
             Reason::unsupported_size);
+  EXPECT_THAT(
+      supports("direct.chwn.cuda", "chwn n=1 c=1 hw=9x9 k=1 rs=3x3 stride=2147483648x1 pad=2147483648x1")
+          .why(),
+      HasSubstr("reach coordinate"));
+}
+
+TEST_F(DirectCuda, RefusesAPatchWhoseBytesAreMoreThan64BitsCount) {
+  const char* line = "n=1 c=8 hw=4x4 k=1 rs=65x65 pad=268435456x268435456 dilation=8388608x8388608";
+  EXPECT_THAT(supports("direct.tiled.cuda", line).why(), HasSubstr("96 KiB"));
+}
+
+TEST_F(DirectCuda, TakesEveryStrideOfFewResiduesAndRefusesThousandsOfLaunches) {
+  EXPECT_TRUE(
+      supports("direct.chwn.cuda", "backward_data chwn n=1 c=1 hw=9x9 k=1 rs=3x3 stride=65536x65536"));
+  const Support refusal =
+      supports("direct.chwn.cuda", "backward_data chwn n=1 c=1 hw=65x65 k=1 rs=1x1 stride=65x65");
+  EXPECT_EQ(refusal.reason(), Reason::unsupported_stride);
+  EXPECT_THAT(refusal.why(), HasSubstr("4225 residues"));
 }
 
 TEST(TiledShape, CoversEveryPixelWithinSharedMemory) {

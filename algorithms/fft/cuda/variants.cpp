@@ -19,19 +19,21 @@ bool is_smooth(int64_t n) {
   return n == 1;
 }
 
-// Planes, tiles and coordinates are counted in 32 bits on the GPU.
+// Planes, tiles and coordinates are counted in 32 bits on the GPU. The last samples of a tile lie up to 31
+// strides behind the padded input.
 Support size_limits(const ConvProblem& p) {
   constexpr int64_t limit = int64_t{1} << 30;
   for (const Role role : kRoles)
     if (p.elements(role) >= limit)
       return Support::no(Reason::unsupported_size, std::string(name(role)) + " of " +
                                                        std::to_string(p.elements(role)) +
-                                                       " elements: the FFT counts up to 2^30");
-  const int64_t residues = std::min(p.stride.h, limit) * std::min(p.stride.w, limit);
-  return require(residues <= limit / p.batch / p.in_channels && p.pad.h <= limit && p.pad.w <= limit,
-                 Reason::unsupported_size,
-                 "stride " + to_text(p.stride) + " and pad " + to_text(p.pad) +
-                     ": the FFT counts planes and coordinates up to 2^30");
+                                                       " elements: the FFT counts fewer than 2^30");
+  const int64_t furthest =
+      std::max(p.input.h + 2 * p.pad.h + 32 * p.stride.h, p.input.w + 2 * p.pad.w + 32 * p.stride.w);
+  return require(furthest <= limit, Reason::unsupported_size,
+                 "tiles at stride " + to_text(p.stride) + " of an input of " + to_text(p.input) +
+                     " with pad " + to_text(p.pad) + " reach coordinate " + std::to_string(furthest) +
+                     ": the FFT counts up to 2^30");
 }
 
 class FftOnGpu : public Algorithm {
@@ -86,10 +88,10 @@ class FullFft final : public FftOnGpu {
     constexpr int64_t limit = int64_t{1} << 31;
     const int64_t largest = std::max(
         {p.batch * p.in_channels, p.batch * p.out_channels, p.out_channels * p.in_channels_per_group()});
-    if (size.h >= limit || size.w >= limit || size.h * size.w >= limit / largest)
+    if (size.h >= limit || size.w >= limit || size.h * size.w > (limit - 1) / largest)
       return Support::no(Reason::unsupported_size, std::to_string(largest) + " images padded to " +
                                                        to_text({size.h, size.w}) +
-                                                       ": the FFT counts their samples up to 2^31");
+                                                       ": the FFT counts fewer than 2^31 samples");
     return libraries(device);
   }
 

@@ -199,6 +199,11 @@ TEST_P(TiledFftCuda, RefusesAFilterThatFillsMoreThanATileWithItsReason) {
   EXPECT_EQ(refusal.reason(), Reason::unsupported_filter);
   EXPECT_THAT(refusal.why(), HasSubstr("filter 3x33"));
 }
+TEST_P(TiledFftCuda, RefusesCoordinatesThatItCannotCountIn32BitsWithTheReason) {
+  const Support refusal = support("n=1 c=1 hw=9x9 k=1 rs=3x3 stride=67108864x1");
+  EXPECT_EQ(refusal.reason(), Reason::unsupported_size);
+  EXPECT_THAT(refusal.why(), HasSubstr("reach coordinate 2147483657"));
+}
 
 INSTANTIATE_TEST_SUITE_P(Rows, TiledFftCuda, testing::Values("fft16.cuda", "fft32.cuda"),
                          [](const auto& row) { return std::string(row.param).substr(0, 5); });

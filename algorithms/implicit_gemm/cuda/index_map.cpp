@@ -105,21 +105,34 @@ struct ResidueLine {
   int64_t first = 0, pixels = 0, tap = 0, tap_step = 1, taps = 0, first_output = 0, output_step = 0;
 };
 
-ResidueLine residue_line(int64_t residue, int64_t size, int64_t taps, int64_t stride, int64_t pad,
+ResidueLine residue_line(int64_t first, int64_t size, int64_t taps, int64_t stride, int64_t pad,
                          int64_t dilation) {
   ResidueLine line;
-  line.first = ((residue - pad) % stride + stride) % stride;
-  line.pixels = line.first < size ? ceil_div(size - line.first, stride) : 0;
+  line.first = first;
+  line.pixels = ceil_div(size - first, stride);
   line.tap_step = stride / std::gcd(stride, dilation);
   line.output_step = line.tap_step * dilation / stride;
-  while (line.tap < line.tap_step && line.tap * dilation % stride != residue) ++line.tap;
-  if (line.tap == line.tap_step || line.tap >= taps) {
+  const int64_t residue = (first + pad) % stride, last = std::min(line.tap_step, taps);
+  while (line.tap < last && line.tap * dilation % stride != residue) ++line.tap;
+  if (line.tap == last) {
     line.tap = 0;
     return line;
   }
   line.taps = ceil_div(taps - line.tap, line.tap_step);
   line.first_output = (line.first + pad - line.tap * dilation) / stride;
   return line;
+}
+
+// Those that have a pixel, in the order of their residues: of a stride that is longer than the input, few.
+std::vector<ResidueLine> residue_lines(int64_t size, int64_t taps, int64_t stride, int64_t pad,
+                                       int64_t dilation) {
+  const int64_t count = std::min(stride, size), of_residue_0 = (stride - pad % stride) % stride;
+  std::vector<ResidueLine> lines;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t first = of_residue_0 < count ? (of_residue_0 + i) % count : i;
+    lines.push_back(residue_line(first, size, taps, stride, pad, dilation));
+  }
+  return lines;
 }
 
 IndexMap backward_data(const ConvProblem& p, const ResidueLine& down, const ResidueLine& across) {
@@ -147,13 +160,11 @@ IndexMap backward_data(const ConvProblem& p, const ResidueLine& down, const Resi
 }
 
 std::vector<IndexMap> maps_of_residues(const ConvProblem& p) {
+  const auto rows = residue_lines(p.input.h, p.filter.h, p.stride.h, p.pad.h, p.dilation.h);
+  const auto columns = residue_lines(p.input.w, p.filter.w, p.stride.w, p.pad.w, p.dilation.w);
   std::vector<IndexMap> maps;
-  for (int64_t y = 0; y < p.stride.h; ++y)
-    for (int64_t x = 0; x < p.stride.w; ++x) {
-      const ResidueLine down = residue_line(y, p.input.h, p.filter.h, p.stride.h, p.pad.h, p.dilation.h);
-      const ResidueLine across = residue_line(x, p.input.w, p.filter.w, p.stride.w, p.pad.w, p.dilation.w);
-      if (down.pixels > 0 && across.pixels > 0) maps.push_back(backward_data(p, down, across));
-    }
+  for (const ResidueLine& down : rows)
+    for (const ResidueLine& across : columns) maps.push_back(backward_data(p, down, across));
   return maps;
 }
 
@@ -175,10 +186,11 @@ std::optional<std::string> size_defect(const ConvProblem& p) {
     if (side >= kCoordinateLimit)
       return "a padded input " + std::to_string(side) + " pixels long: the kernels count up to " +
              std::to_string(kCoordinateLimit - 1);
-  // Offsets of padding count as well.
-  const int64_t limit = std::numeric_limits<int32_t>::max();
-  const int64_t largest = std::max({p.batch * p.in_channels * padded.h * padded.w, p.elements(Role::filter),
-                                    p.elements(Role::output) + p.out_channels * padded.h * padded.w});
+  // Offsets of padding count as well; of an input that is too large without it, they may overflow 64 bits.
+  const int64_t limit = std::numeric_limits<int32_t>::max(), input = p.elements(Role::input);
+  const int64_t largest =
+      std::max({input > limit ? input : p.batch * p.in_channels * padded.h * padded.w,
+                p.elements(Role::filter), p.elements(Role::output) + p.out_channels * padded.h * padded.w});
   if (largest > limit)
     return "a tensor of " + std::to_string(largest) + " elements with its padding: the kernels count up to " +
            std::to_string(limit);

@@ -45,9 +45,6 @@ struct IndexMap {
   bool a_along_rows = false, b_along_columns = false, d_along_rows = false;
 };
 
-// Of a stride; beyond it planning and launching would take longer than the products.
-constexpr int64_t kMaxResidues = 4096;
-
 // One map; in backward-data one for each residue of the stride, as each residue meets its own taps of the
 // filter (or none: depth 0, all zeros). Together they cover the written tensor once.
 std::vector<IndexMap> index_maps(const ConvProblem& problem);

@@ -174,6 +174,13 @@ namespace {
 constexpr int64_t kMaxFloats = int64_t{1} << 31;  // of a set of planes, well inside the kernels' indices
 constexpr int kMaxSplits = 8;
 
+// A tile has kPlaneAlign lanes at least: of more tiles than that leaves room for the count itself overflows.
+bool planes_fit(const Geometry& geometry, int64_t images) {
+  if (images > kMaxFloats / (kPlaneAlign * geometry.tile_rows() * geometry.tile_columns())) return false;
+  const PassPlanes planes = pass_planes(geometry, images);
+  return std::max(planes.input.floats, planes.output.floats) <= kMaxFloats;
+}
+
 // Of those whose sums are short enough the one with the smallest workspace, whatever the cap, with more
 // splits than are worth it for speed; `otherwise` where there is none.
 Chunking smallest_accurate(const Geometry& geometry, double additions, const Chunking& otherwise) {
@@ -181,12 +188,10 @@ Chunking smallest_accurate(const Geometry& geometry, double additions, const Chu
   int64_t smallest_floats = INT64_MAX;
   for (int64_t images = 1; images <= geometry.problem.batch; images *= 2)
     for (int splits = 1; splits <= 4 * kMaxSplits; splits *= 2) {
+      if (!planes_fit(geometry, images)) continue;
       const Chunking chunk{images, splits};
-      const PassPlanes planes = pass_planes(geometry, images);
       const int64_t floats = workspace_floats(geometry, chunk);
-      if (std::max(planes.input.floats, planes.output.floats) > kMaxFloats || floats >= smallest_floats ||
-          longest_sum(geometry, chunk) > additions)
-        continue;
+      if (floats >= smallest_floats || longest_sum(geometry, chunk) > additions) continue;
       smallest_floats = floats;
       smallest = chunk;
     }
@@ -216,9 +221,7 @@ Chunking chunking(const Geometry& geometry, const DeviceInfo& device, const Plan
     last = images;
     for (int splits = 1; splits <= max_splits; ++splits) {
       const Chunking chunk{images, splits};
-      const PassPlanes planes = pass_planes(geometry, images);
-      if (workspace_floats(geometry, chunk) > options.workspace_cap / 4 ||
-          std::max(planes.input.floats, planes.output.floats) > kMaxFloats)
+      if (!planes_fit(geometry, images) || workspace_floats(geometry, chunk) > options.workspace_cap / 4)
         break;
       const double seconds =
           seconds_of_chunk(geometry, chunk, device, machine) * static_cast<double>(ceil_div(batch, images));

@@ -22,8 +22,10 @@ Support small_enough(const ConvProblem& p) {
   for (const int64_t size : {p.batch, p.in_channels * p.stride.h * p.stride.w, p.out_channels, p.input.h,
                              p.input.w, output.h, output.w})
     if (size > kMax)
-      return Support::no(Reason::unsupported_size,
-                         fmt::format("a dimension of {}: the kernels count up to {}", size, kMax));
+      return Support::no(
+          Reason::unsupported_size,
+          fmt::format("an extent, or channels times residues, of {}: the kernels count up to {}", size,
+                      kMax));
   const int64_t residues = p.stride.h * p.stride.w;
   return require(residues <= kMaxResidues, Reason::unsupported_stride,
                  fmt::format("stride {}: {} residues, the kernels have room for {}", to_text(p.stride),
@@ -43,12 +45,18 @@ class CudaWinograd : public Algorithm {
   Support takes(const ConvProblem& problem, const DeviceInfo& device) const override {
     if (const Support support = on_cpu_.supports(problem, device); !support) return support;
     if (const Support small = small_enough(problem); !small) return small;
-    const PassPlanes planes = pass_planes(geometry(problem), 1);
+    const Geometry tiled = geometry(problem);
     constexpr int64_t kMax = int64_t{1} << 31;
-    const int64_t largest =
-        std::max({planes.input.strides.plane, planes.output.strides.plane, planes.filters.strides.plane});
-    return require(largest < kMax, Reason::unsupported_size,
-                   "a plane of one image has 2^31 elements or more");
+    // The fewest lanes; of more tiles the count itself would overflow.
+    int64_t largest = kPlaneAlign * tiled.tile_rows() * tiled.tile_columns();
+    if (largest < kMax) {
+      const PassPlanes planes = pass_planes(tiled, 1);
+      largest =
+          std::max({planes.input.strides.plane, planes.output.strides.plane, planes.filters.strides.plane});
+    }
+    return require(
+        largest < kMax, Reason::unsupported_size,
+        fmt::format("a plane of one image has {} elements or more: the kernels count to 2^31", largest));
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device,
                              const PlanOptions& options) const override {
@@ -81,7 +89,7 @@ class FusedWinograd final : public CudaWinograd {
     constexpr int kReserved = 1024;  // of a multiprocessor's shared memory, for each block
     const int needed = fused_shared_bytes(rule_.size) + kReserved;
     const Extent2 output = problem.output();
-    const double tiles =
+    const double pixels =
         static_cast<double>(problem.batch) * static_cast<double>(output.h) * static_cast<double>(output.w);
     return first_refusal(
         {require(problem.pass != Pass::backward_filter, Reason::unsupported_pass,
@@ -93,8 +101,9 @@ class FusedWinograd final : public CudaWinograd {
              fmt::format("device {}: a block takes {} KiB of shared memory of a multiprocessor, which here "
                          "has {}",
                          device.instructions, needed / 1024, device.l1_bytes / 1024)),
-         require(tiles < 1e9, Reason::unsupported_size,
-                 fmt::format("{:.0f} output pixels of a channel: tiles are counted in 32 bits", tiles))});
+         require(pixels < 1e9, Reason::unsupported_size,
+                 fmt::format("{:.0f} output pixels of a channel: the fused kernel takes fewer than 10^9",
+                             pixels))});
   }
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device& device, const PlanOptions&) const override {
     return CONVSCOPE_BUILDS(make_fused_plan).of(device.info().kind)(geometry(problem));

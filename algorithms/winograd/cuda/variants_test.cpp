@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/winograd/cuda/plane_layout.hpp"
+#include "algorithms/winograd/cuda/plane_product.hpp"
 #include "algorithms/winograd/odd_problems_test.hpp"
 #include "algorithms/winograd/winograd.hpp"
 #include "bench/algorithm/predicted_error.hpp"
@@ -333,6 +334,14 @@ TEST_F(WinogradCuda, RefusesWhatTheTilesCannotDo) {
   expect_refusal("mixed", "forward fp32 chwn n=1 c=4 hw=9x9 k=4 rs=3x3", Reason::unsupported_layout, "chwn");
   expect_refusal("polyphase", "forward fp32 nchw n=1 c=4 hw=40x40 k=4 rs=20x20 stride=10x10",
                  Reason::unsupported_stride, "100 residues");
+  expect_refusal("f2x2_5x5", "forward fp32 nchw n=1 c=1 hw=131076x65540 k=1 rs=5x5", Reason::unsupported_size,
+                 "8589934592 elements");
+}
+
+// Whose count would be negative: 2^20 of each image.
+TEST_F(WinogradCuda, TakesNoChunkOfMoreTilesThan32BitsCount) {
+  const auto geometry = winograd::make_geometry(parse_problem("n=2048 c=1 hw=2052x2052 k=1 rs=5x5"), {2});
+  EXPECT_LE(winograd::chunking(geometry, {}, {}).images, 14) << "with 36 planes of four lanes 2^31 floats";
 }
 
 }  // namespace

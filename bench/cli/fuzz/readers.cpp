@@ -64,7 +64,7 @@ void read_results_file(std::string_view bytes) {
   }
 }
 
-// By its name alone, which here is that of memory.
+// read_operations() takes a path: the bytes are put into a file in memory.
 void read_operations_file(std::string_view bytes) {
   const FileDescriptor file(memfd_create(kFile.c_str(), MFD_CLOEXEC));
   expect(file.is_open() && write_all(file.get(), bytes), "no memory for a file");

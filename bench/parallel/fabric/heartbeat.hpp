@@ -1,7 +1,7 @@
-// Heartbeat: signs of life between the processes of a job on several hosts, by which a rank is missed that no
-// rank of its own host sees. MPI lets one thread at a time communicate, and that one may be waiting for the
-// rank that is lost: so these are datagrams (UDP, IPv4) beside it. Every rank sends its own to rank 0, which
-// answers, so that rank 0 is missed, too.
+// Heartbeat: datagrams (UDP, IPv4) that the processes of a job on several hosts send each other, so that a
+// stopped rank is noticed although no process of its host can see it. They go beside MPI, which lets one
+// thread at a time communicate, and that one may be waiting for the rank that is lost. Every rank sends them
+// to rank 0, which answers, so that the loss of rank 0 is noticed, too.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,9 +20,9 @@
 
 namespace convscope {
 
-// How many looks ago each rank was heard. Looks are counted, and not time: an observer that was stopped
-// itself, however long, has missed one. A rank that was never heard is not missed, since a firewall may be in
-// between.
+// How many looks ago each rank was heard; a look is taken once a period. Looks are counted, and not time: an
+// observer that was stopped itself, however long, has missed one. A rank that was never heard counts as not
+// silent, since a firewall may be in between.
 class SignsOfLife {
  public:
   explicit SignsOfLife(int ranks) : looks_(static_cast<size_t>(ranks), kNeverHeard) {}
