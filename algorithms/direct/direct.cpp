@@ -2,7 +2,9 @@
 // what they compute is in plain.hpp.
 #include "algorithms/direct/direct.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 
 #include "algorithms/common/pointwise.hpp"
 #include "algorithms/direct/cpu/correlation_plan.hpp"
@@ -37,6 +39,15 @@ constexpr int64_t kMinGradientColumns = 8;  // the lanes are added up as well
 bool suits_planes(const ConvProblem& p) {
   const int64_t min_columns = p.pass == Pass::backward_filter ? kMinGradientColumns : kMinColumns;
   return p.layout == Layout::nchw && p.stride.w <= 2 && p.output().w >= min_columns;
+}
+
+// Planning lists them, each with its taps in some 200 bytes.
+Support few_residues(const ConvProblem& p) {
+  constexpr int64_t kMax = 1 << 16;
+  const Extent2 residues{std::min(p.stride.h, p.input.h), std::min(p.stride.w, p.input.w)};
+  return require(p.pass != Pass::backward_data || residues.h <= kMax / residues.w, Reason::unsupported_stride,
+                 "stride " + to_text(p.stride) + " splits an input of " + to_text(p.input) + " into " +
+                     to_text(residues) + " residues: direct.cpu takes " + std::to_string(kMax) + " in all");
 }
 
 // The smallest number of rows that gives every thread some, if they still fill half a tile.
@@ -101,7 +112,7 @@ class Direct final : public Algorithm {
   const AlgorithmInfo& info() const override { return info_; }
 
   Support takes(const ConvProblem& problem, const DeviceInfo&) const override {
-    return first_refusal({fp32_only(problem), nchw_or_nhwc(problem)});
+    return first_refusal({fp32_only(problem), nchw_or_nhwc(problem), few_residues(problem)});
   }
 
   std::unique_ptr<Plan> plan(const ConvProblem& problem, Device&, const PlanOptions& options) const override {

@@ -375,7 +375,7 @@ TEST(Direct, IsExactWithEveryInstructionSetOfThisMachine) {
   });
 }
 
-TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
+TEST(Direct, RefusesBatchInnermostOtherArithmeticAndStridesOfManyResiduesWithTheReason) {
   const DeviceInfo cpu;
   const Support layout = direct_algorithm().supports(parse_problem("chwn n=1 c=4 hw=8x8 k=4 rs=3x3"), cpu);
   EXPECT_EQ(layout.reason(), Reason::unsupported_layout);
@@ -383,6 +383,10 @@ TEST(Direct, RefusesBatchInnermostAndOtherArithmeticWithTheReason) {
   const Support math = direct_algorithm().supports(parse_problem("bf16 n=1 c=4 hw=8x8 k=4 rs=3x3"), cpu);
   EXPECT_EQ(math.reason(), Reason::unsupported_math);
   EXPECT_THAT(math.why(), HasSubstr("bf16"));
+  const auto strided = [](const char* line) { return direct_algorithm().supports(parse_problem(line), {}); };
+  EXPECT_THAT(strided("backward_data n=1 c=1 hw=257x256 k=1 rs=1x1 stride=9999x9999").why(),
+              HasSubstr("257x256 residues"));
+  EXPECT_TRUE(strided("backward_data n=1 c=1 hw=256x256 k=1 rs=1x1 stride=9999x9999"));
 }
 
 OperationCount counted(const ConvProblem& problem, int threads = 1) {

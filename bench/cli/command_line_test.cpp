@@ -94,6 +94,10 @@ TEST(CommandLine, TakesTheNameOfAVerbBehindAVerbForAWord) {
   }
 }
 
+TEST(CommandLine, TakesAFileForAnswersWithARunThatIsResumed) {
+  EXPECT_EQ(testing::refusal_of({"run", "--resume", "d", "--record", "answers.json"}), "");
+}
+
 TEST(CommandLine, KnowsTheHiddenVerb) {
   EXPECT_EQ(testing::refusal_of({"worker", "12"}), "");
   EXPECT_THAT(testing::refusal_of({"worker"}), HasSubstr("PARENT"));

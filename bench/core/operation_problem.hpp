@@ -80,6 +80,11 @@ struct OperationProblem {
     return sort == OperationSort::batch_norm || sort == OperationSort::batch_norm_relu;
   }
   bool is_addition() const { return sort == OperationSort::add || sort == OperationSort::add_relu; }
+  bool has_bias() const { return sort == OperationSort::bias || sort == OperationSort::bias_relu; }
+  bool has_relu() const {
+    return sort == OperationSort::relu || sort == OperationSort::bias_relu ||
+           sort == OperationSort::batch_norm_relu || sort == OperationSort::add_relu;
+  }
   bool is_pool() const { return sort == OperationSort::pool || sort == OperationSort::mean; }
   Activations out() const;  // of y
   // Bias and ReLU are in place: forward in y, backward in dy, where y tells what ReLU left. x is added to y,

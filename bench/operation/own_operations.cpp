@@ -18,14 +18,6 @@ void copy(const OperationProblem& problem, const OperationTensors& tensors, Queu
   queue.copy(tensors[Slot::y], tensors[Slot::x], static_cast<size_t>(problem.in.elements()) * sizeof(float));
 }
 
-bool has_bias(OperationSort sort) {
-  return sort == OperationSort::bias || sort == OperationSort::bias_relu;
-}
-bool has_relu(OperationSort sort) {
-  return sort == OperationSort::relu || sort == OperationSort::bias_relu ||
-         sort == OperationSort::batch_norm_relu || sort == OperationSort::add_relu;
-}
-
 class CpuPlan final : public OperationPlan {
  public:
   explicit CpuPlan(const OperationProblem& problem) : problem_(problem) {
@@ -63,8 +55,8 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::bias:
       case OperationSort::relu:
       case OperationSort::bias_relu:
-        bias_relu_forward(problem_.in, has_bias(problem_.sort) ? t[Slot::parameter] : nullptr,
-                          has_relu(problem_.sort), t[Slot::y]);
+        bias_relu_forward(problem_.in, problem_.has_bias() ? t[Slot::parameter] : nullptr,
+                          problem_.has_relu(), t[Slot::y]);
         return;
       case OperationSort::lrn:
         lrn_forward(problem_.in, t[Slot::x], t[Slot::y], static_cast<float*>(kept));
@@ -77,12 +69,12 @@ class CpuPlan final : public OperationPlan {
         return;
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
-        batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], has_relu(problem_.sort), t[Slot::y],
+        batch_norm_forward(problem_.in, t[Slot::x], t[Slot::parameter], problem_.has_relu(), t[Slot::y],
                            static_cast<float*>(kept));
         return;
       case OperationSort::add:
       case OperationSort::add_relu:
-        add_forward(problem_.in.elements(), t[Slot::y], t[Slot::x], has_relu(problem_.sort), t[Slot::y]);
+        add_forward(problem_.in.elements(), t[Slot::y], t[Slot::x], problem_.has_relu(), t[Slot::y]);
         return;
       case OperationSort::update:
         update(UpdateRule(), problem_.in.elements(), t[Slot::parameter_gradient], t[Slot::velocity],
@@ -102,8 +94,8 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::bias:
       case OperationSort::relu:
       case OperationSort::bias_relu:
-        bias_relu_backward(problem_.in, t[Slot::y], has_relu(problem_.sort), t[Slot::dy],
-                           has_bias(problem_.sort) ? t[Slot::parameter_gradient] : nullptr);
+        bias_relu_backward(problem_.in, t[Slot::y], problem_.has_relu(), t[Slot::dy],
+                           problem_.has_bias() ? t[Slot::parameter_gradient] : nullptr);
         return;
       case OperationSort::lrn:
         lrn_backward(problem_.in, t[Slot::x], t[Slot::y], static_cast<const float*>(kept), t[Slot::dy],
@@ -119,7 +111,7 @@ class CpuPlan final : public OperationPlan {
       case OperationSort::batch_norm:
       case OperationSort::batch_norm_relu:
         batch_norm_backward(problem_.in, t[Slot::x], t[Slot::parameter], static_cast<const float*>(kept),
-                            has_relu(problem_.sort), t[Slot::dy], t[Slot::dx], t[Slot::parameter_gradient]);
+                            problem_.has_relu(), t[Slot::dy], t[Slot::dx], t[Slot::parameter_gradient]);
         return;
       case OperationSort::add:
       case OperationSort::add_relu:
@@ -149,7 +141,7 @@ class DevicePlan final : public OperationPlan {
     if (problem_.sort == OperationSort::pool) return problem_.out().elements() * winner_bytes(problem_.pool);
     if (problem_.is_batch_norm())
       return BatchNormSums(problem_.in).kept(problem_.in) * static_cast<int64_t>(sizeof(float));
-    if (!has_bias(problem_.sort) || !problem_.backward) return 0;
+    if (!problem_.has_bias() || !problem_.backward) return 0;
     const BiasSums sums(problem_.in);
     return sums.slices * problem_.in.c * sums.width * static_cast<int64_t>(sizeof(float));
   }

@@ -288,5 +288,6 @@ template CaseKey part_from_json(const Json&);
 template SamplingRule part_from_json(const Json&);
 template Ceilings part_from_json(const Json&);
 template OperationCount part_from_json(const Json&);
+template DeviceInfo part_from_json(const Json&);
 
 }  // namespace convscope

@@ -30,7 +30,7 @@ std::set<std::string> completions(const std::string& text, const Registry& regis
   std::set<std::string> names;
   for (const Algorithm* algorithm : registry.all())
     if (algorithm->info().candidate && algorithm->info().id.starts_with(text))
-      names.insert(without_device(algorithm->info().id));
+      names.emplace(stem(algorithm->info().id));
   return names;
 }
 
@@ -46,7 +46,7 @@ bool means(const std::string& text, const AlgorithmInfo& info, const Registry& r
   if (std::ranges::any_of(all, [&](const Algorithm* other) { return is_name(text, other->info()); }))
     return false;
   const std::set<std::string> names = completions(text, registry);
-  return names.size() == 1 && without_device(info.id) == *names.begin();
+  return names.size() == 1 && stem(info.id) == *names.begin();
 }
 
 bool matches_a_separate_form(const std::string& text, const Registry& registry) {
@@ -76,10 +76,6 @@ std::vector<std::string> known_names(const Registry& registry) {
 }
 
 }  // namespace
-
-std::string without_device(const std::string& id) {
-  return id.substr(0, id.rfind('.'));
-}
 
 std::string defect_of_pattern(const std::string& pattern, const Registry& registry) {
   const std::string text = without_mark(pattern);
@@ -138,7 +134,7 @@ void check_recorded(std::string_view flag, const std::string& name, std::span<co
   std::set<std::string> names;
   for (const ResultRecord& record : records) {
     if (is_named(record.key.algorithm, name)) return;
-    names.insert(without_device(record.key.algorithm));
+    names.emplace(stem(record.key.algorithm));
   }
   const std::vector<std::string> known(names.begin(), names.end());
   const std::string hint = did_you_mean(name, known);

@@ -16,9 +16,6 @@
 
 namespace convscope {
 
-// "winograd.mixed" of "winograd.mixed.cpu".
-std::string without_device(const std::string& id);
-
 // What is wrong with one pattern, with what would be right; empty where it means at least one candidate.
 std::string defect_of_pattern(const std::string& pattern, const Registry& registry);
 

@@ -30,6 +30,10 @@ struct Origin {
 // Two with one name may be of different classes, two of one class different units.
 using Machine = std::tuple<std::string, std::string, std::string>;
 
+Machine machine_of(const DeviceInfo& device) {
+  return {device.name, device.machine_class, device.machine_unit};
+}
+
 class Merger {
  public:
   void add(const std::string& folder) {
@@ -54,7 +58,7 @@ class Merger {
     add_missing_shards();
     rank_records(merged_.file.records);
     merged_.file.environment = {{"complete", !unfinished_}, {"merged_from", sources_}};
-    size_t machines = 0;
+    size_t machines = hosts_.size();
     for (const auto& [device, different] : devices_) machines = std::max(machines, different.size());
     if (machines > 1)
       merged_.remarks.push_back(
@@ -68,8 +72,7 @@ class Merger {
  private:
   void add(const std::string& folder, const ResultRecord& record) {
     protocol_.add(folder, record);
-    const DeviceInfo& device = record.device;
-    const Machine machine{device.name, device.machine_class, device.machine_unit};
+    const Machine machine = machine_of(record.device);
     devices_[record.key.device_id()].insert(machine);
     const std::string key = candidate_key(record.key);
     std::string text = dump_json(to_json(record));
@@ -94,6 +97,8 @@ class Merger {
       unfinished_ = true;
       merged_.remarks.push_back(folder + " is unfinished; --resume goes on with it");
     }
+    if (environment.contains("device"))
+      hosts_.insert(machine_of(part_from_json<DeviceInfo>(environment.at("device"))));
     if (environment.contains("shard"))
       shards_[environment.at("shard").at("count").get<int64_t>()].insert(
           environment.at("shard").at("index").get<int64_t>());
@@ -112,7 +117,8 @@ class Merger {
   bool unfinished_ = false;
   std::map<int64_t, std::set<int64_t>> shards_;             // by their count, those that are here
   std::map<std::pair<std::string, Machine>, Origin> seen_;  // by candidate
-  std::map<DeviceId, std::set<Machine>> devices_;           // machines without one in common count as one
+  std::set<Machine> hosts_;  // CPUs of the machines, whatever was measured there
+  std::map<DeviceId, std::set<Machine>> devices_;
   OneProtocol protocol_;
   std::set<std::string> ceilings_seen_;
   std::vector<Json> configs_;

@@ -127,6 +127,23 @@ TEST_F(Merge, TakesTheDevicesOfOneMachineForOneMachine) {
   EXPECT_THAT(merged.remarks, IsEmpty());
 }
 
+TEST_F(Merge, TellsMachinesApartThatHaveNoMeasuredDeviceInCommon) {
+  const auto of_host = [&](const std::string& name, ResultRecord measured, const std::string& unit) {
+    DeviceInfo host = record("a", "cpu1").device;
+    host.machine_unit = unit;
+    ResultFile file;
+    file.environment = {{"complete", true}, {"device", to_json(host)}};
+    file.records = {std::move(measured)};
+    write_results((top_ / name).string(), file);
+    return (top_ / name).string();
+  };
+  ResultRecord gpu = record("b", "gpu");
+  gpu.key.device = gpu.device.kind = DeviceKind::cuda;
+  const std::string first = of_host("p1", record("a", "cpu1"), "one"), second = of_host("p2", gpu, "other");
+  EXPECT_THAT(merge_results({first, second}).remarks, ElementsAre(HasSubstr("from 2 machines")));
+  EXPECT_THAT(merge_results({first, of_host("p3", gpu, "one")}).remarks, IsEmpty());
+}
+
 TEST_F(Merge, SaysWhenConfigsDiffer) {
   const Merged merged =
       merge_results({folder("p1", {record("a", "cpu1")}), folder("p2", {record("b", "cpu1")}, "other")});

@@ -81,8 +81,7 @@ Json oracle_json(const Contest& contest) {
 
 Json curve_json(const WorkspaceCurve& curve) {
   Json json = circumstances_json(*curve.contest, false);
-  json["layer"] = curve.contest->key().layer;
-  json["pass"] = name(curve.contest->key().problem.pass);
+  json.update(layer_json(*curve.contest));
   json["points"] = Json::array();
   for (const CurvePoint& point : curve.points)
     json["points"].push_back(

@@ -84,9 +84,11 @@ TEST(Selection, EachChoiceInTheJsonSaysOfWhichProblemItIsAndHowOftenTheNetworkHa
   std::vector<ResultRecord> records = two_layers();
   for (ResultRecord& record : records) record.key.count = 3;
   const Selection selection = select(records, default_choosers());
-  const auto network = to_json(selection).at("networks").at(0);
+  const auto json = to_json(selection);
+  const auto& network = json.at("networks").at(0);
   const auto predicted = predictions_json(selection).at(0);
-  for (const auto& layers : {network["oracles"], network["choosers"][0]["judgements"], predicted["choices"]})
+  for (const auto& layers : {network["oracles"], network["choosers"][0]["judgements"],
+                             json["workspace_curves"], predicted["choices"]})
     for (size_t i = 0; i < 2; ++i) {  // the second judgement is of a choice that is missing
       EXPECT_EQ(layers.at(i).at("count"), 3);
       EXPECT_EQ(layers.at(i).at("problem"), to_line(records[0].key.problem));

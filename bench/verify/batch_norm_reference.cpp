@@ -61,7 +61,7 @@ void batch_norm_reference(const OperationProblem& problem, const BySlot<float>& 
                           BySlot<double>& expected) {
   const Activations& shape = problem.in;
   const std::vector<float>&x = data[Slot::x], &dy = data[Slot::dy];
-  const bool has_relu = problem.sort == OperationSort::batch_norm_relu;
+  const bool has_relu = problem.has_relu();
   std::vector<double>& result = expected[problem.backward ? Slot::dx : Slot::y];
   std::vector<double>& gradients = expected[Slot::parameter_gradient];
   result.resize(x.size());

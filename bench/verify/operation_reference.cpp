@@ -124,7 +124,7 @@ std::vector<double> sums_over_channels(const Activations& shape, const std::vect
 void add_bias_relu(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
   const Activations& shape = problem.in;
   const std::vector<float>&y = data[Slot::y], &dy = data[Slot::dy];
-  const bool has_bias = problem.sort != OperationSort::relu, has_relu = problem.sort != OperationSort::bias;
+  const bool has_bias = problem.has_bias(), has_relu = problem.has_relu();
   if (!problem.backward) {
     expected[Slot::y] = for_each(shape.elements(), [&](int64_t i) {
       const auto channel = static_cast<size_t>(i / shape.pixels() % shape.c);
@@ -178,7 +178,7 @@ void add_pool(const OperationProblem& problem, const BySlot<float>& data, BySlot
 void add_sum(const OperationProblem& problem, const BySlot<float>& data, BySlot<double>& expected) {
   expected[Slot::y] = for_each(problem.in.elements(), [&](int64_t i) {
     const double sum = double{data[Slot::y][static_cast<size_t>(i)]} + data[Slot::x][static_cast<size_t>(i)];
-    return problem.sort == OperationSort::add_relu ? std::max(sum, 0.0) : sum;
+    return problem.has_relu() ? std::max(sum, 0.0) : sum;
   });
 }
 

@@ -142,6 +142,7 @@ std::optional<std::string> Verification::Impl::check_second_run(Trial& trial, do
 void Verification::release_device() {
   impl_->uniform.on_device.reset();
   if (impl_->integers) impl_->integers->on_device.reset();
+  if (impl_->positive) impl_->positive->on_device.reset();
 }
 
 Verdict Verification::check(const Algorithm& algorithm, Plan& plan, Device& device, Queue& queue) {

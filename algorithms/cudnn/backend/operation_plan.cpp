@@ -79,38 +79,33 @@ class LibraryPlan : public OperationPlan {
 class BiasReluPlan final : public LibraryPlan {
  public:
   explicit BiasReluPlan(const OperationProblem& problem)
-      : LibraryPlan(problem),
-        has_bias_(problem.sort != OperationSort::relu),
-        has_relu_(problem.sort != OperationSort::bias),
-        bias_(dense({1, problem.in.c, 1, 1})),
-        relu_(described_relu()) {}
+      : LibraryPlan(problem), bias_(dense({1, problem.in.c, 1, 1})), relu_(described_relu()) {}
 
   std::string implementation() const override {
     const bool backward = problem().backward;
     const std::string bias = backward ? "cudnnConvolutionBackwardBias" : "cudnnAddTensor";
     const std::string relu = backward ? "cudnnActivationBackward" : "cudnnActivationForward";
-    if (!has_bias_) return relu;
-    if (!has_relu_) return bias;
+    if (!problem().has_bias()) return relu;
+    if (!problem().has_relu()) return bias;
     return backward ? relu + ", " + bias : bias + ", " + relu;
   }
 
  private:
   void forward(const OperationTensors& t, void*, Queue& queue) override {
-    if (has_bias_)
+    if (problem().has_bias())
       check(api().add_tensor(on(queue), &kOne, bias_.get(), t[Slot::parameter], &kOne, out(), t[Slot::y]),
             "cudnnAddTensor");
-    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
+    if (problem().has_relu()) relu_forward(relu_.get(), t[Slot::y], queue);
   }
 
   void backward(const OperationTensors& t, void*, Queue& queue) override {
-    if (has_relu_) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], t[Slot::dy], queue);
-    if (has_bias_)
+    if (problem().has_relu()) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], t[Slot::dy], queue);
+    if (problem().has_bias())
       check(api().backward_bias(on(queue), &kOne, out(), t[Slot::dy], &kZero, bias_.get(),
                                 t[Slot::parameter_gradient]),
             "cudnnConvolutionBackwardBias");
   }
 
-  bool has_bias_, has_relu_;
   TensorDescriptor bias_;
   Descriptor<cudnnActivationStruct> relu_;
 };
@@ -191,19 +186,17 @@ class PoolPlan final : public LibraryPlan {
 class BatchNormPlan final : public LibraryPlan {
  public:
   explicit BatchNormPlan(const OperationProblem& problem)
-      : LibraryPlan(problem),
-        has_relu_(problem.sort == OperationSort::batch_norm_relu),
-        channels_(dense({1, problem.in.c, 1, 1})),
-        relu_(described_relu()) {}
+      : LibraryPlan(problem), channels_(dense({1, problem.in.c, 1, 1})), relu_(described_relu()) {}
 
   std::string implementation() const override {
     if (!problem().backward)
       return std::string("cudnnBatchNormalizationForwardTraining") +
-             (has_relu_ ? ", cudnnActivationForward" : "");
-    return std::string(has_relu_ ? "cudnnActivationBackward, " : "") + "cudnnBatchNormalizationBackward";
+             (problem().has_relu() ? ", cudnnActivationForward" : "");
+    return std::string(problem().has_relu() ? "cudnnActivationBackward, " : "") +
+           "cudnnBatchNormalizationBackward";
   }
   int64_t kept_bytes() const override {
-    const bool has_scratch = has_relu_ && problem().backward;
+    const bool has_scratch = problem().has_relu() && problem().backward;
     return static_cast<int64_t>(sizeof(float)) *
            (scratch_begin() + (has_scratch ? problem().in.elements() : 0));
   }
@@ -223,14 +216,14 @@ class BatchNormPlan final : public LibraryPlan {
                                    t[Slot::y], channels_.get(), scales, scales + channels, 1, nullptr,
                                    nullptr, kBatchNormEpsilon, means, means + channels),
           "cudnnBatchNormalizationForwardTraining");
-    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
+    if (problem().has_relu()) relu_forward(relu_.get(), t[Slot::y], queue);
   }
 
   void backward(const OperationTensors& t, void* kept, Queue& queue) override {
     const int64_t channels = problem().in.c;
     auto* const means = static_cast<float*>(kept);
-    float* const passed = has_relu_ ? means + scratch_begin() : t[Slot::dy];
-    if (has_relu_) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], passed, queue);
+    float* const passed = problem().has_relu() ? means + scratch_begin() : t[Slot::dy];
+    if (problem().has_relu()) relu_backward(relu_.get(), t[Slot::y], t[Slot::dy], passed, queue);
     float* const gradients = t[Slot::parameter_gradient];
     check(api().batch_norm_backward(on(queue), CUDNN_BATCHNORM_SPATIAL, &kOne, &kZero, &kOne, &kZero, in(),
                                     t[Slot::x], out(), passed, in(), t[Slot::dx], channels_.get(),
@@ -239,28 +232,25 @@ class BatchNormPlan final : public LibraryPlan {
           "cudnnBatchNormalizationBackward");
   }
 
-  bool has_relu_;
   TensorDescriptor channels_;
   Descriptor<cudnnActivationStruct> relu_;
 };
 
 class AdditionPlan final : public LibraryPlan {
  public:
-  explicit AdditionPlan(const OperationProblem& problem)
-      : LibraryPlan(problem), has_relu_(problem.sort == OperationSort::add_relu), relu_(described_relu()) {}
+  explicit AdditionPlan(const OperationProblem& problem) : LibraryPlan(problem), relu_(described_relu()) {}
 
   std::string implementation() const override {
-    return has_relu_ ? "cudnnAddTensor, cudnnActivationForward" : "cudnnAddTensor";
+    return problem().has_relu() ? "cudnnAddTensor, cudnnActivationForward" : "cudnnAddTensor";
   }
 
  private:
   void forward(const OperationTensors& t, void*, Queue& queue) override {
     check(api().add_tensor(on(queue), &kOne, in(), t[Slot::x], &kOne, out(), t[Slot::y]), "cudnnAddTensor");
-    if (has_relu_) relu_forward(relu_.get(), t[Slot::y], queue);
+    if (problem().has_relu()) relu_forward(relu_.get(), t[Slot::y], queue);
   }
   void backward(const OperationTensors&, void*, Queue&) override {}  // it has none
 
-  bool has_relu_;
   Descriptor<cudnnActivationStruct> relu_;
 };
 

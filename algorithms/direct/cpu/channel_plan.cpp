@@ -300,7 +300,8 @@ void ChannelPlan::compute(const Task& task, const float* packed, const float* bi
 
 std::unique_ptr<DirectPlan> make_channel_plan(const ConvProblem& problem, const Kernels& kernels,
                                               const PlanOptions& options) {
-  const int64_t columns = correlations(problem).front().columns.count;
+  const int64_t columns =
+      problem.pass == Pass::forward ? problem.output().w : ceil_div(problem.input.w, problem.stride.w);
   int64_t images = images_together(problem.batch, columns, kernels.max_pixels);
   for (;; --images) {
     if (problem.batch % images != 0) continue;

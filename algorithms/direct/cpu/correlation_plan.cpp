@@ -36,12 +36,12 @@ void CorrelationPlan::choose_bands(int64_t max_unit_floats, int64_t min_bands) {
   const int64_t max_bands = std::clamp<int64_t>(staged_.rows / (3 * span), 1, written_rows);
   bands_ = std::min(max_bands, std::max(min_bands, ceil_div(staged_.elements(), kUnitFloats)));
   for (;; bands_ = std::min(2 * bands_, written_rows)) {
-    band_list_.clear();
+    read_rows_.clear();
     band_rows_ = 0;
     for (int64_t i = 0; i < bands_; ++i) {
-      Band& band = band_list_.emplace_back(band_of(correlations_, i, bands_));
-      band.read = {std::max<int64_t>(0, band.read.begin), std::min(band.read.end, staged_.rows)};
-      band_rows_ = std::max(band_rows_, band.read.size());
+      const Range read = read_in_band(correlations_, i, bands_);
+      read_rows_.push_back({std::max<int64_t>(0, read.begin), std::min(read.end, staged_.rows)});
+      band_rows_ = std::max(band_rows_, read_rows_.back().size());
     }
     // Whole vectors may be read past the last column of the last row.
     unit_floats_ = round_up(band_rows_ * staged_.row_step + kMaxRowVectors * kernels_.lanes, kAlignment);
@@ -106,14 +106,18 @@ CorrelationPlan::Task CorrelationPlan::task(int64_t index, int64_t first_unit, c
 
 CorrelationPlan::Task CorrelationPlan::whole_task(const Unit& unit, size_t correlation, int64_t block,
                                                   const float* staged) const {
-  const Band& band = band_list_[static_cast<size_t>(unit.band)];
-  return {unit.first_image,         unit.first_group, staged, band.read.begin, correlation, block,
-          band.written[correlation]};
+  return {unit.first_image,
+          unit.first_group,
+          staged,
+          read_rows_[static_cast<size_t>(unit.band)].begin,
+          correlation,
+          block,
+          written_in_band(correlations_[correlation].rows, unit.band, bands_)};
 }
 
 // `row` counts from the band's first; to its place in `staged`, which is the unit's.
 void CorrelationPlan::stage_unit_row(const float* read, const Unit& unit, int64_t row, float* staged) const {
-  const Range rows = band_list_[static_cast<size_t>(unit.band)].read;
+  const Range rows = read_rows_[static_cast<size_t>(unit.band)];
   const int64_t h = rows.begin + row;
   if (h < rows.end && staged_.row_is_read[static_cast<size_t>(h)])
     stage_row(staged_, read + read_shape_.offset(unit.first_image, unit.first_group * read_channels_, h, 0),

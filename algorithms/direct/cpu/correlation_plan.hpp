@@ -76,7 +76,7 @@ class CorrelationPlan : public DirectPlan {
 
   int64_t unit_groups_ = 1;
   int64_t bands_ = 1, band_rows_ = 0;  // read rows of the largest band
-  std::vector<Band> band_list_;        // reading no rows outside
+  std::vector<Range> read_rows_;       // [band], none outside
   int64_t units_ = 0, units_at_once_ = 1;
   bool by_unit_ = false;  // a thread computes the units that it stages
   int64_t unit_floats_ = 0, thread_floats_ = 0;

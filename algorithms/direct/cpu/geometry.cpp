@@ -82,20 +82,23 @@ Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent
   return {std::min(begin, count), std::min(end, count)};
 }
 
-Band band_of(const std::vector<Correlation>& correlations, int64_t index, int64_t bands) {
-  Band band;
+Range written_in_band(const Axis& rows, int64_t index, int64_t bands) {
+  return {index * rows.count / bands, (index + 1) * rows.count / bands};
+}
+
+Range read_in_band(const std::vector<Correlation>& correlations, int64_t index, int64_t bands) {
+  Range all;
   for (const Correlation& one : correlations) {
-    const Range written{index * one.rows.count / bands, (index + 1) * one.rows.count / bands};
-    band.written.push_back(written);
+    const Range written = written_in_band(one.rows, index, bands);
     if (written.empty()) continue;
     for (const Tap& tap : one.rows.taps) {
       const Range read{written.begin * one.rows.step + tap.offset,
                        (written.end - 1) * one.rows.step + tap.offset + 1};
-      if (band.read.empty()) band.read = read;
-      band.read = {std::min(band.read.begin, read.begin), std::max(band.read.end, read.end)};
+      if (all.empty()) all = read;
+      all = {std::min(all.begin, read.begin), std::max(all.end, read.end)};
     }
   }
-  return band;
+  return all;
 }
 
 ConvProblem with_rows(const ConvProblem& problem, int64_t rows) {

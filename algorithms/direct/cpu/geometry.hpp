@@ -54,13 +54,10 @@ Correlation forward_correlation(ConvProblem problem);
 // The outputs i of [0, count) for which i * step + offset falls into [0, extent).
 Range outputs_inside(int64_t count, int64_t step, int64_t offset, int64_t extent);
 
-// Some rows of what the correlations write.
-struct Band {
-  std::vector<Range> written;  // [correlation]
-  Range read;                  // from the first to the last that some tap reads; some may lie outside
-};
-// The `index`-th of `bands` equal ones.
-Band band_of(const std::vector<Correlation>& correlations, int64_t index, int64_t bands);
+// The rows that one correlation writes in the `index`-th of `bands` equal bands, and those that all of them
+// read for that, from the first to the last that some tap reads; some may lie outside.
+Range written_in_band(const Axis& rows, int64_t index, int64_t bands);
+Range read_in_band(const std::vector<Correlation>& correlations, int64_t index, int64_t bands);
 
 // The same pointwise problem with the pixels of each image as `rows` rows, a divisor of their number. The
 // result does not depend on where rows end, and tensors keep their memory order.

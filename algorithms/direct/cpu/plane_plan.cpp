@@ -27,10 +27,11 @@ class PlanePlan final : public DirectPlan {
     PlaneJob job;  // but for its pointers
     int64_t in_offset = 0, out_offset = 0;
   };
-  struct PlaneBand : Band {
+  struct PlaneBand {
+    Range read;
     std::vector<BandJob> jobs;
   };
-  std::vector<BandJob> make_jobs(const Band& band) const;
+  std::vector<BandJob> make_jobs(int64_t band) const;
   void choose_bands();
   void compute(const float* plane, const float* filter, const float* bias, const PlaneBand& band,
                float* staged, float* written) const;
@@ -69,13 +70,13 @@ void PlanePlan::choose_bands() {
     bands_.clear();
     int64_t max_rows = 0;
     for (int64_t i = 0; i < bands; ++i) {
-      bands_.push_back({band_of(correlations_, i, bands), {}});
+      bands_.push_back({read_in_band(correlations_, i, bands), {}});
       max_rows = std::max(max_rows, bands_.back().read.size());
     }
     thread_floats_ = round_up(max_rows * staged_.row_step(), kAlignment);
     if (thread_floats_ <= max_floats || bands == rows) break;
   }
-  for (PlaneBand& band : bands_) band.jobs = make_jobs(band);
+  for (int64_t i = 0; i < bands; ++i) bands_[static_cast<size_t>(i)].jobs = make_jobs(i);
   total_floats_ = thread_floats_ * options_.threads;
 }
 
@@ -101,10 +102,12 @@ std::optional<OperationCount> PlanePlan::operations() const {
 }
 
 // The jobs that write a band, one for each residue of the rows.
-std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
+std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(int64_t band) const {
+  const int64_t first_read = bands_[static_cast<size_t>(band)].read.begin;
   std::vector<BandJob> jobs;
   for (size_t i = 0; i < correlations_.size(); i += column_residues_) {
     const Axis& rows = correlations_[i].rows;
+    const Range written = written_in_band(rows, band, static_cast<int64_t>(bands_.size()));
     BandJob made;
     PlaneJob& job = made.job;
     job.in_row_step = rows.step * staged_.row_step();
@@ -113,10 +116,10 @@ std::vector<PlanePlan::BandJob> PlanePlan::make_jobs(const Band& band) const {
       job.taps[residue] = taps_[i + residue].view();
     job.columns = written_shape_.size[3];
     job.out_row_step = rows.out_step * job.columns;
-    job.rows = band.written[i].size();
-    made.in_offset = staged_.first_column() + band.written[i].begin * job.in_row_step -
-                     band.read.begin * staged_.row_step();
-    made.out_offset = rows.out_start * job.columns + band.written[i].begin * job.out_row_step;
+    job.rows = written.size();
+    made.in_offset =
+        staged_.first_column() + written.begin * job.in_row_step - first_read * staged_.row_step();
+    made.out_offset = rows.out_start * job.columns + written.begin * job.out_row_step;
     jobs.push_back(made);
   }
   return jobs;

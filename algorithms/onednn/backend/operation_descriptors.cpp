@@ -51,7 +51,7 @@ algorithm pooling_of(const OperationProblem& p) {
 
 dnnl::normalization_flags batch_norm_flags(const OperationProblem& p) {
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-  return p.sort == OperationSort::batch_norm_relu ? flags | dnnl::normalization_flags::fuse_norm_relu : flags;
+  return p.has_relu() ? flags | dnnl::normalization_flags::fuse_norm_relu : flags;
 }
 
 }  // namespace

@@ -100,8 +100,7 @@ class LibraryPlan final : public OperationPlan {
           {{DNNL_ARG_SRC, Slot::y, all}, {DNNL_ARG_DST, Slot::y, all}});
       return;
     }
-    const auto descriptor =
-        addition(engine_, problem.in, one_a_channel(problem.in), problem.sort == OperationSort::bias_relu);
+    const auto descriptor = addition(engine_, problem.in, one_a_channel(problem.in), problem.has_relu());
     add(steps_, descriptor, dnnl::binary(descriptor),
         {{DNNL_ARG_SRC_0, Slot::y, all},
          {DNNL_ARG_SRC_1, Slot::parameter, one_a_channel(problem.in)},
@@ -110,7 +109,7 @@ class LibraryPlan final : public OperationPlan {
 
   void add_bias_relu_backward(const OperationProblem& problem) {
     const memory::desc all = dense(problem.in);
-    if (problem.sort != OperationSort::bias) {
+    if (problem.has_relu()) {
       const auto descriptor = relu_backward(engine_, problem.in);
       add(steps_, descriptor, dnnl::eltwise_backward(descriptor),
           {{DNNL_ARG_DST, Slot::y, all},
@@ -152,7 +151,7 @@ class LibraryPlan final : public OperationPlan {
 
   void add_addition(const OperationProblem& problem) {
     const memory::desc all = dense(problem.in);
-    const auto descriptor = addition(engine_, problem.in, all, problem.sort == OperationSort::add_relu);
+    const auto descriptor = addition(engine_, problem.in, all, problem.has_relu());
     add(steps_, descriptor, dnnl::binary(descriptor),
         {{DNNL_ARG_SRC_0, Slot::y, all}, {DNNL_ARG_SRC_1, Slot::x, all}, {DNNL_ARG_DST, Slot::y, all}});
   }

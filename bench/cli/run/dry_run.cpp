@@ -53,6 +53,10 @@ PacedCandidate pace(const Algorithm& algorithm, const GroupTask& task, const Wor
   candidate.is_timed = algorithm.info().candidate;
   const Support support = algorithm.supports(key.problem, at.info);
   why = support.why();
+  CaseKey own = key;
+  own.algorithm = algorithm.info().id;
+  candidate.has_prepare = at.pace.preparing.contains(own.algorithm);
+  candidate.has_phases = at.pace.phased.contains(own.algorithm);
   std::optional<OperationCount> operations;
   if (support && device != nullptr) try {
       const int64_t cap = key.workspace_cap.value_or(INT64_MAX);
@@ -64,8 +68,6 @@ PacedCandidate pace(const Algorithm& algorithm, const GroupTask& task, const Wor
       why = refusal.what();
     } catch (const std::exception&) {
     }
-  CaseKey own = key;
-  own.algorithm = algorithm.info().id;
   candidate.run_seconds = run_seconds(own, operations, at.pace);
   if (const auto planned = at.pace.plan_seconds_of.find(own.algorithm);
       planned != at.pace.plan_seconds_of.end())

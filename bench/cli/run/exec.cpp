@@ -17,6 +17,7 @@
 #include "bench/core/error.hpp"
 #include "bench/device/buffer.hpp"
 #include "bench/device/values.hpp"
+#include "bench/ranking/contest.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/algorithm_patterns.hpp"
 #include "bench/runner/config_text.hpp"
@@ -137,7 +138,7 @@ const Algorithm& find_algorithm(const Registry& registry, const std::string& id)
   if (!defect_of_pattern(id, registry).empty()) {
     std::set<std::string> names;
     for (const Algorithm* algorithm : registry.all())
-      names.insert({algorithm->info().id, without_device(algorithm->info().id), algorithm->info().family});
+      names.insert({algorithm->info().id, std::string(stem(algorithm->info().id)), algorithm->info().family});
     throw UsageError(
         fmt::format("--algorithm: unknown algorithm \"{}\" (`convscope list algorithms` shows all){}", id,
                     did_you_mean(id, {names.begin(), names.end()})));

@@ -225,9 +225,10 @@ int carry_out(RunLog& log, const RunOptions& options, const Program& program, St
   const bool finished = end.kind == SuiteEnd::Kind::finished;
   const bool lost = end.kind == SuiteEnd::Kind::device_lost;
   if (!finished) {
-    fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}\n",
+    fmt::print(program.errors, "convscope: {}; go on with: {} {} --resume {}{}\n",
                lost ? end.why : "interrupted", program_at_hand(),
-               log.plan().argv.size() > 1 ? log.plan().argv[1] : "run", shell_word(log.folder()));
+               program.argv.size() > 1 ? program.argv[1] : "run", shell_word(log.folder()),
+               options.record.empty() ? "" : " --record " + shell_word(options.record));
     program.errors.flush();
   }
   if (!options.record.empty())  // behind all that is said, as it may throw

@@ -26,7 +26,7 @@ struct RunOptions {
   std::vector<std::string> layers;  // --layer: patterns over names; empty: all
   Overrides overrides;
   std::string out;     // empty: out/<date-time>
-  std::string resume;  // a folder; then nothing else is given but `isolate` and `wait_for_quiet`
+  std::string resume;  // a folder; then nothing that says what to run is given
   Shard shard;
   bool repeat = false;  // --aa
   bool dry_run = false;

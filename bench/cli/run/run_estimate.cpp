@@ -149,7 +149,7 @@ SeriesEstimate mean_estimate(const PacedCandidate& candidate, const MeasureOptio
 // Of all series that are sampled by themselves.
 double samples_kept(const Measurement& time) {
   int64_t kept = time.full.statistics.n;
-  for (const auto* series : {&time.inference, &time.repeat})
+  for (const auto* series : {&time.inference, &time.repeat, &time.single})
     if (*series) kept += (*series)->statistics.n;
   return static_cast<double>(kept);
 }
@@ -196,6 +196,9 @@ Pace pace_of(const DeviceInfo& device, int threads) {
       of_algorithm[record.key.algorithm].push_back(full.median / *predicted);
     }
     planning[record.key.algorithm].push_back(record.time->plan_seconds);
+    if (record.time->inference) pace.preparing.insert(record.key.algorithm);
+    if (std::ranges::any_of(record.time->phase_seconds, [](const auto& phase) { return phase.has_value(); }))
+      pace.phased.insert(record.key.algorithm);
     kept += samples_kept(*record.time);
     retaken += static_cast<double>(record.health.discarded_samples);
   }
@@ -235,7 +238,10 @@ SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOpt
   const auto sample_of = [&](double timed_runs) {
     return (timed_runs + (runs_untimed(options) ? 1 : 0)) * (run + candidate.evict_seconds) + kReadingSeconds;
   };
-  std::vector samples(1 + (candidate.has_prepare ? 1 : 0) + (rule.repeat ? 1 : 0), sample_of(runs));
+  std::vector samples(1, sample_of(runs));
+  for (const bool has_series :
+       {candidate.has_prepare, rule.repeat, options.phases_apart && candidate.has_phases})
+    if (has_series) samples.push_back(sample_of(runs));
   if (options.single_series && runs > 1) samples.push_back(sample_of(1));
   const double each = (rule.time_limit_seconds - warm_up) / static_cast<double>(samples.size());
   SeriesEstimate all{warm_up, 0};

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,11 +29,14 @@ struct Pace {
   double retaken = 0;  // samples that are taken again, over those that are kept
   // By algorithm, of those that were measured.
   std::map<std::string, double> times_predicted_of{}, plan_seconds_of{};
+  // Of those that were measured, the ones that prepare their filter and that have phases.
+  std::set<std::string> preparing{}, phased{};
 };
 
 // Of the runs that `convscope calibrate` keeps: the best ceilings, the spreads, the mean over the cost
-// model's times, of all and by algorithm, the mean time of planning, and the samples that were taken again.
-// Where there are none, of a CPU the ceilings that a twentieth of a second shows, of other devices nothing.
+// model's times, of all and by algorithm, the mean time of planning, the samples that were taken again, and
+// which series algorithms have. Where there are none, of a CPU the ceilings that a twentieth of a second
+// shows, of other devices nothing.
 Pace pace_of(const DeviceInfo& device, int threads);
 
 // A candidate that was not refused. `run_seconds`: of one run, prepare included.
@@ -44,6 +48,7 @@ struct PacedCandidate {
   bool is_timed = true;            // false: of the reference
   double evict_seconds = 0;        // after each run
   double plan_seconds = 0;
+  bool has_phases = false;
 };
 
 // One run. `operations`: the plan's; of one that does not say what it does, or of a device that was not asked
@@ -69,8 +74,7 @@ StageSeconds estimate(const GroupTask& task, std::span<const PacedCandidate> can
 struct SeriesEstimate {
   double seconds = 0, retaken = 0;  // of samples how many are taken again
 };
-// Warm-up and all series of one candidate but phases measured apart, with no more samples taken again than
-// measure_group grants.
+// Warm-up and all series of one candidate, with no more samples taken again than measure_group grants.
 SeriesEstimate series_estimate(const PacedCandidate& candidate, const MeasureOptions& options, double spread,
                                double retaken = 0);
 

@@ -19,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
@@ -160,6 +161,16 @@ TEST(SeriesEstimate, HasASeriesOfSingleRunsWhereAGpusAreBatched) {
   EXPECT_NEAR(samples(2e-5), 51 * 2e-5 + 3e-4 + 2 * 2e-5 + 3e-4, 1e-6) << "50 runs, and one by itself";
 }
 
+TEST(SeriesEstimate, HasASeriesOfPhasesWhereTheyAreMeasuredApart) {
+  PacedCandidate phased{0.01};
+  phased.has_phases = true;
+  MeasureOptions options = on_cpu();
+  EXPECT_EQ(series_estimate(phased, options, 0).seconds, seconds_of({0.01}, {}, 0));
+  options.phases_apart = true;
+  EXPECT_NEAR(series_estimate(phased, options, 0).seconds - 0.05, 2 * (seconds_of({0.01}, {}, 0) - 0.05),
+              1e-9);
+}
+
 TEST(RunEstimate, EvictsWhatIsToBeCold) {
   CaseKey key = measured("", 1).key;
   const double byte = evict_seconds(key, 1 << 20) - evict_seconds(key, (1 << 20) - 1);
@@ -292,6 +303,8 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   file.records[1].ceilings.fma_flops *= 3;
   file.records[1].health.discarded_samples = 3;
   file.records[1].time->plan_seconds = 3;
+  file.records[1].time->inference = file.records[1].time->full;
+  file.records[1].time->phase_seconds[0] = 0.01;
   write_results(resolution_folder(device_, 2) + "/1", file);
   const Pace pace = pace_of(device_, 2);
   EXPECT_EQ(pace.ceilings.fma_flops, 6e11) << "the better of two";
@@ -300,6 +313,8 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   EXPECT_THAT(pace.spreads, Each(DoubleNear(0.1 * std::sqrt(n) / (1.96 * 1.2533), 1e-9)))
       << "from intervals of 10% to a side";
   EXPECT_EQ(pace.plan_seconds_of.at("fft16.cpu"), 3);
+  EXPECT_THAT(pace.preparing, ElementsAre("fft16.cpu"));
+  EXPECT_THAT(pace.phased, ElementsAre("fft16.cpu"));
   const Pace as_predicted{pace.ceilings, {0}, 1};
   const double first = run_seconds(file.records[0].key, file.records[0].operations, as_predicted),
                second = run_seconds(file.records[1].key, file.records[1].operations, as_predicted);
@@ -308,7 +323,7 @@ TEST_F(PaceOfMachine, IsThatOfItsCalibration) {
   EXPECT_DOUBLE_EQ(estimated(file.records[0]), 0.01) << "each algorithm as it was measured";
   EXPECT_DOUBLE_EQ(estimated(file.records[1]), 0.02);
   EXPECT_DOUBLE_EQ(estimated(measured("winograd.mixed.cpu", 1)), pace.times_predicted * first);
-  EXPECT_EQ(pace.retaken, 3.0 / (2 * file.records[0].time->full.statistics.n));
+  EXPECT_EQ(pace.retaken, 3.0 / (3 * file.records[0].time->full.statistics.n));
 }
 
 TEST_F(PaceOfMachine, IsSeenAtAGlanceWhereItIsNotCalibrated) {

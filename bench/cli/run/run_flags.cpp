@@ -31,7 +31,7 @@ void add_whereabouts(CLI::App& verb, RunOptions& options) {
   verb.add_option(
           "--resume", options.resume,
           "Finish the interrupted run in this folder; what to do is taken from its journal, so no CONFIG "
-          "and no other flag but --isolate and --wait-for-quiet goes with it.")
+          "and no flag that changes it goes with it.")
       ->type_name("DIR");
   verb.add_option_function<std::string>(
           "--shard", [&options](const std::string& text) { options.shard = parse_shard(text); },
@@ -104,7 +104,7 @@ void check_run(const CLI::App& verb, const RunOptions& options) {
         throw UsageError(flag + " " + why + "; leave out " + other);
   };
   if (!options.resume.empty())
-    return refuse_beside("--resume", {"--isolate", "--wait-for-quiet"},
+    return refuse_beside("--resume", {"--isolate", "--record", "--wait-for-quiet"},
                          "takes what to do from the folder's journal");
   if (!options.problem.empty()) {
     return refuse_beside(

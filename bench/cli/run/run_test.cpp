@@ -160,7 +160,7 @@ TEST(Run, SaysHowToGoOnThoughTheAnswersCannotBeWritten) {
               }),
               HasSubstr("/dev/full: cannot write this file"));
   EXPECT_THAT(errors.str(), HasSubstr("go on with: "));
-  EXPECT_THAT(errors.str(), HasSubstr(" run --resume " + folder.path().string()));
+  EXPECT_THAT(errors.str(), HasSubstr(" run --resume " + folder.path().string() + " --record /dev/full"));
 }
 
 // What the flags make of a suite without layers.

@@ -63,8 +63,7 @@ class RowSource {
   const Program& program_;
   Basis basis_;
   std::unique_ptr<NetworkModel> network_;  // of modelled rows
-  std::unique_ptr<MpiJob> job_;
-  std::vector<RankPlace> places_;  // of all ranks of the job
+  OwnedJob job_;
   std::string why_no_mpi_;
 };
 

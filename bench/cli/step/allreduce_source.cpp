@@ -20,11 +20,11 @@
 namespace convscope {
 namespace {
 
-// Where the ranks are, which all run the same.
-std::vector<RankPlace> places_of_same_program(MpiJob& job, const Program& program) {
+// Of ranks that all run the same.
+void meet_ranks(MpiJob& job, const Program& program) {
   uint64_t hash = hash_of_program();
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
-  return met_ranks(job, hash).places;
+  met_ranks(job, hash);
 }
 
 std::string cpu_name() {
@@ -77,7 +77,7 @@ RowSource::RowSource(const AllReduceOptions& options, const Program& program)
     if (!job_ && launch().rank != 0) say_of_this_rank(program, why_no_mpi_);
     if (!job_) return;
     try {
-      places_ = places_of_same_program(*job_, program);
+      meet_ranks(*job_, program);
     } catch (const std::exception& error) {
       say_of_this_rank(program, error.what());
       throw;
@@ -148,7 +148,7 @@ void RowSource::fill_over_threads(int n, RowsBySize& sizes, ReductionKeeper& kee
 void RowSource::fill_over_mpi(int n, RowsBySize& sizes, ReductionKeeper& keeper) {
   std::optional<JobWatch> watch;  // of ranks that have no part in these rows, too
   if (job_ && !options_.on_gpus()) {
-    watch.emplace(job_->rank(), places_, true, at_end(job_->rank(), keeper));
+    watch.emplace(job_->rank(), job_->places, true, at_end(job_->rank(), keeper));
   }
   const auto measure = [&](Fabric& fabric, std::vector<ReductionRow>& rows) {
     const int64_t bytes = rows.front().bytes;

@@ -115,16 +115,17 @@ void check_device(const CLI::App& verb, DeviceId device) {
 }  // namespace
 
 bool has_memory_for(const StepNetwork& network, Device& device) {
-  return TrainingStep::bytes_needed(network, device) <= device.usable_bytes() * 3 / 4;
+  return TrainingStep::leave_room(TrainingStep::bytes_needed(network, device), device.usable_bytes());
 }
 
 void check_memory(const StepNetwork& network, Device& device) {
   const int64_t needed = TrainingStep::bytes_needed(network, device), there = device.usable_bytes();
   if (!has_memory_for(network, device))
-    throw UsageError(fmt::format("a step of {} at batch {} needs {}, and {} has {}; take a smaller --batch",
-                                 network.name, network.layers.front().problem.batch, bytes_text(needed),
-                                 device.info().kind == DeviceKind::cpu ? "this machine" : device.info().name,
-                                 bytes_text(there)));
+    throw UsageError(fmt::format(
+        "a step of {} at batch {} needs {}, more than three quarters of what {} has, {}; take a smaller "
+        "--batch",
+        network.name, network.layers.front().problem.batch, bytes_text(needed),
+        device.info().kind == DeviceKind::cpu ? "this machine" : device.info().name, bytes_text(there)));
 }
 
 StepRun step_run(const StepOptions& options, const Suite& suite, int64_t images) {

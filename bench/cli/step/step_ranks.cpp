@@ -128,11 +128,10 @@ class StepsOnRanks {
  public:
   StepsOnRanks(MpiJob& job, const StepOptions& options, const Suite& suite, const Program& program)
       : job_(job), options_(options), suite_(suite), program_(program) {
-    MetRanks met = met_ranks(job, hash_of_all(options, suite));
-    fabric_ = std::move(met.fabric);
+    fabric_ = met_ranks(job, hash_of_all(options, suite));
     check_arguments(options, suite, program, job.size());
     if (job.rank() == 0) keeper_.emplace(steps_folder(options, program));
-    watch_.emplace(job.rank(), std::move(met.places), true, at_end_of_steps(keeper_));
+    watch_.emplace(job.rank(), job.places, true, at_end_of_steps(keeper_));
   }
 
   std::vector<StepRow> all() {
@@ -274,7 +273,7 @@ void say_of_this_rank(const Program& program, std::string_view what) {
 int on_mpi_ranks(const Program& program, const std::function<int(MpiJob&)>& act,
                  const std::function<int(const Refusal&)>& without) {
   std::string why_not;
-  const std::unique_ptr<MpiJob> job = start_mpi(why_not);
+  const OwnedJob job = start_mpi(why_not);
   if (!job) {
     if (launch().rank == 0) return without({"library_missing", why_not});
     // Where it is missing here alone nobody else says so. No failure: mpirun would end the first, which

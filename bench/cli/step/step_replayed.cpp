@@ -44,14 +44,13 @@ int replay(MpiJob& job, const StepOptions& options, const Program& program) {
     json.erase("rerun");  // it says where each rank's program lies
     hash = hash_of_text(hash, dump_json(json));
   }
-  MetRanks met = met_ranks(job, hash);
+  const std::unique_ptr<Fabric> fabric = met_ranks(job, hash);
   std::optional<StepKeeper> keeper;
   if (job.rank() == 0) keeper.emplace(steps_folder(options, program));
-  std::optional<JobWatch> watch(std::in_place, job.rank(), std::move(met.places), true,
-                                at_end_of_steps(keeper));
+  std::optional<JobWatch> watch(std::in_place, job.rank(), job.places, true, at_end_of_steps(keeper));
   if (keeper) keeper->begin(rows);
   watch->beat("a replayed step", longest_wait(rows));
-  WatchedFabric watched(*met.fabric, *watch);
+  WatchedFabric watched(*fabric, *watch);
   replay_steps(watched, options.seconds, reductions, rows);
   watch.reset();  // the other ranks may end before this one has printed
   if (!keeper) return 0;

@@ -4,7 +4,6 @@
 #include <omp.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -111,8 +110,7 @@ DeviceInfo describe_cpu() {
   info.l1_bytes = caches.l1;
   info.l2_bytes = caches.l2;
   info.llc_bytes = caches.last_level;
-  const int64_t physical = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  info.memory_bytes = std::min(physical, control_group_memory(""));
+  info.memory_bytes = std::min(physical_memory(), control_group_memory(""));
   info.virtualised = has_hypervisor("");
   const MachineFacts facts = processor_facts("", allowed_cores());
   info.machine_class = machine_class(processor_label(facts), facts);

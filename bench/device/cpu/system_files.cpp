@@ -1,5 +1,7 @@
 #include "bench/device/cpu/system_files.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -140,6 +142,10 @@ CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores) {
     }
   for (const auto& [shared_by, bytes] : last_level_caches) sizes.last_level += bytes;
   return sizes;
+}
+
+int64_t physical_memory() {
+  return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
 int64_t control_group_memory(const std::string& root) {

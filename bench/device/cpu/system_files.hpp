@@ -32,6 +32,9 @@ struct CacheSizes {
 };
 CacheSizes cache_sizes(const std::string& root, const std::vector<int>& cores);
 
+// Bytes of the machine's memory, of which control groups may allow less.
+int64_t physical_memory();
+
 // Bytes that the process's control groups (version 1 or 2) and those above them allow; INT64_MAX without a
 // limit.
 int64_t control_group_memory(const std::string& root);

@@ -242,8 +242,8 @@ void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
 }
 
 double bytes_on_machine(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch) {
-  const auto sharing =
-      std::ranges::count_if(ranks, [&](const RankPlace& other) { return is_beside(other, ranks[rank]); });
+  const auto sharing = std::ranges::count_if(
+      ranks, [&](const RankPlace& other) { return is_on_one_machine(other, ranks[rank]); });
   return static_cast<double>(sharing) * static_cast<double>((2 * values + scratch) * sizeof(float));
 }
 

@@ -121,8 +121,8 @@ TEST(MeasuredReductions, RefuseWhatDoesNotFitTheMemory) {
 }
 
 TEST(MeasuredReductions, TakeTheMemoryOfAMachineForItsOwnRanksAlone) {
-  const RankPlace one{"node1", 7, "a boot"}, other{"node2", 7, "another boot"};
-  const std::vector<RankPlace> ranks{one, one, one, other};
+  const RankPlace one{"node1", 7, "a boot pid:[1]"}, other{"node2", 7, "another boot pid:[1]"};
+  const std::vector<RankPlace> ranks{one, one, {"a container", 7, "a boot pid:[2]"}, other};
   EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 0, 1000, 500), 3 * 4 * 2500);
   EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 3, 1000, 500), 4 * 2500);
 }

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -74,6 +75,11 @@ char state_of(int process) {
   return name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 0;
 }
 
+// What the space begins with; "" where it is not known.
+std::string_view boot_of(const RankPlace& place) {
+  return std::string_view(place.space).substr(0, place.space.find("pid:"));
+}
+
 bool is_seen(const RankPlace& rank, const RankPlace& from) {
   return !from.space.empty() && is_beside(rank, from);
 }
@@ -108,6 +114,11 @@ RankPlace this_place() {
 
 bool is_beside(const RankPlace& one, const RankPlace& other) {
   return one.host == other.host && one.space == other.space;
+}
+
+bool is_on_one_machine(const RankPlace& one, const RankPlace& other) {
+  if (is_beside(one, other)) return true;
+  return one.space != other.space && !boot_of(one).empty() && boot_of(one) == boot_of(other);
 }
 
 std::vector<RankPlace> gathered_places(Fabric& fabric) {

@@ -27,9 +27,13 @@ struct RankPlace {
 };
 RankPlace this_place();
 
-// Whether both share the memory of one machine, or of one container on it. Where their spaces are not known,
-// hosts of one name are taken for one.
+// Whether both are on one machine, and there outside of containers or in the same. Where their spaces are not
+// known, hosts of one name are taken for one.
 bool is_beside(const RankPlace& one, const RankPlace& other);
+
+// Whether both have the memory of one machine: beside each other, or one of them in a container of it. Two
+// hosts of one boot whose namespaces have the same number, as outside of containers, are copies.
+bool is_on_one_machine(const RankPlace& one, const RankPlace& other);
 
 // Those of all ranks, on every rank.
 std::vector<RankPlace> gathered_places(Fabric& fabric);

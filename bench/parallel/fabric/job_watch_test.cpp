@@ -105,6 +105,15 @@ TEST(RankPlaces, AreBesideEachOtherOnOneMachineAndInOneContainer) {
   EXPECT_TRUE(is_beside({"node1", 7, ""}, {"node1", 8, ""})) << "of which no more is known";
 }
 
+TEST(RankPlaces, AreOnOneMachineInItsContainersToo) {
+  const RankPlace one{"node1", 7, "boot pid:[1]"};
+  EXPECT_TRUE(is_on_one_machine(one, {"node1", 8, "boot pid:[1]"}));
+  EXPECT_TRUE(is_on_one_machine(one, {"5f0c", 8, "boot pid:[2]"})) << "a container";
+  EXPECT_FALSE(is_on_one_machine(one, {"node2", 8, "boot pid:[1]"})) << "a copy of the machine";
+  EXPECT_FALSE(is_on_one_machine(one, {"node1", 8, "other boot pid:[1]"})) << "a host of the same name";
+  EXPECT_FALSE(is_on_one_machine({"node1", 7, ""}, {"node2", 8, ""})) << "of which no more is known";
+}
+
 TEST(StallLimit, GrowsWithWhatIsSent) {
   EXPECT_EQ(stall_limit(5'000'000, kSlowestOfProcesses), std::chrono::seconds(12));
   EXPECT_EQ(stall_limit(0), std::chrono::seconds(7));
@@ -160,6 +169,36 @@ TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankDoesNotComeToMeetTheOthers) {
     });
   };
   EXPECT_EXIT(wait(), ::testing::ExitedWithCode(2), "timeout: rank 0 waited .* in meeting the other ranks");
+}
+
+// Whose end never comes, since another rank does not come to it.
+class EndlessJob final : public MpiJob {
+ public:
+  explicit EndlessJob(int rank) : rank_(rank) {}
+  ~EndlessJob() override {
+    for (;;) pause();
+  }
+  int rank() const override { return rank_; }
+  int size() const override { return 3; }
+  int local_rank() const override { return rank_; }
+  std::string library() const override { return "none"; }
+  bool takes_any_thread() const override { return true; }
+  std::unique_ptr<Fabric> first_ranks(int) override { return nullptr; }
+
+ private:
+  int rank_;
+};
+
+TEST_F(JobWatchDeathTest, EndsAJobOfWhichARankIsLostThatIsAwaitedInMpisEnd) {
+  const auto wait = [](int rank) {
+    Sleeper stopped;
+    stopped.stop();
+    const RankPlace here = this_place(), lost{here.host, stopped.process(), here.space};
+    const OwnedJob job(new EndlessJob(rank));
+    job->places = rank == 0 ? std::vector{here, here, lost} : std::vector{lost, here, lost};
+  };
+  EXPECT_EXIT(wait(0), ::testing::ExitedWithCode(2), "rank_lost: rank 2 .* is stopped, seen for 4 s");
+  EXPECT_EXIT(wait(1), ::testing::ExitedWithCode(2), "rank_lost: rank 0 [^,]* is stopped, seen for 4 s");
 }
 
 TEST_F(JobWatchDeathTest, NamesTheRankThatIsStopped) {
@@ -237,9 +276,9 @@ TEST(MetRanks, HaveTheirPlacesAndAreRefusedWhereTheyDiffer) {
     const auto meet = [&] {
       run_ranks(2, [&](Fabric& fabric) {
         JobOfThreads job(fabric);
-        const MetRanks met = met_ranks(job, differ && fabric.rank() == 1 ? 2 : 1);
-        ASSERT_EQ(met.places.size(), 2u);
-        for (const RankPlace& place : met.places) EXPECT_EQ(place.process, getpid());
+        met_ranks(job, differ && fabric.rank() == 1 ? 2 : 1);
+        ASSERT_EQ(job.places.size(), 2u);
+        for (const RankPlace& place : job.places) EXPECT_EQ(place.process, getpid());
       });
     };
     std::string refused;

@@ -5,8 +5,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "bench/core/error.hpp"
 #include "bench/parallel/fabric/beside_program.hpp"
@@ -25,7 +27,7 @@ std::optional<int> number_in(const char* variable) {
   return number;
 }
 
-void check_size(std::unique_ptr<MpiJob>& job) {
+void check_size(OwnedJob& job) {
   const Launch launched = launch();
   if (job->size() == launched.size) return;
   const std::string message = fmt::format(
@@ -50,7 +52,16 @@ Launch launch() {
   return {};
 }
 
-std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
+void EndsJob::operator()(MpiJob* job) const {
+  std::vector<RankPlace> awaited = job->places;
+  if (job->rank() != 0 && !awaited.empty()) awaited.resize(1);
+  std::optional<JobWatch> watch;
+  if (std::uncaught_exceptions() == 0)  // which MPI's end breaks the job off for
+    watch.emplace(job->rank(), std::move(awaited), true, nullptr);
+  delete job;
+}
+
+OwnedJob start_mpi(std::string& why_not) {
   const std::string module = beside_program("convscope_mpi.so");
   if (module.empty()) {
     why_not = "this program was built without MPI; on Debian: apt install libopenmpi-dev, and build again";
@@ -68,7 +79,7 @@ std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
     why_not = module + " is of another version of this program; build again";
     return nullptr;
   }
-  std::unique_ptr<MpiJob> job;
+  OwnedJob job;
   {
     JobWatch watch(launch().rank, {}, true, nullptr);
     watch.beat("starting MPI", kLongestStart);
@@ -78,16 +89,16 @@ std::unique_ptr<MpiJob> start_mpi(std::string& why_not) {
   return job;
 }
 
-MetRanks met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit) {
+std::unique_ptr<Fabric> met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit) {
   JobWatch watch(job.rank(), {}, true, nullptr);
   watch.beat("meeting the other ranks", limit);
-  MetRanks met{job.first_ranks(job.size()), {}};
-  WatchedFabric watched(*met.fabric, watch);
+  std::unique_ptr<Fabric> fabric = job.first_ranks(job.size());
+  WatchedFabric watched(*fabric, watch);
   if (!same_on_all_ranks(watched, hash))
     throw UsageError("the ranks differ in their program, config or flags; start all with the same");
-  met.places = gathered_places(watched);
-  start_heartbeat(watched, met.places);
-  return met;
+  job.places = gathered_places(watched);
+  start_heartbeat(watched, job.places);
+  return fabric;
 }
 
 }  // namespace convscope

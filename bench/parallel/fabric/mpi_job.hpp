@@ -28,7 +28,16 @@ class MpiJob {
   virtual bool takes_any_thread() const = 0;
   // A fabric of the first n ranks; null on the others. All ranks call it with the same n.
   virtual std::unique_ptr<Fabric> first_ranks(int n) = 0;
+
+  std::vector<RankPlace> places;  // of its ranks, once they have met
 };
+
+// Ends MPI, where ranks wait for each other: under a watch for rank 0, which may still write what was
+// measured, and on rank 0 for all others.
+struct EndsJob {
+  void operator()(MpiJob* job) const;
+};
+using OwnedJob = std::unique_ptr<MpiJob, EndsJob>;
 
 // How many ranks the launcher says it started, and which of them this is: of Open MPI's mpirun, PMIx and PMI
 // (srun). One where no launcher did.
@@ -42,15 +51,11 @@ Launch launch();
 // MPI, started; null with the reason in `why_not` where the module is not there or cannot be opened. Throws
 // UsageError where MPI knows another number of ranks than the launcher: srun without PMI, or a batch script
 // of Slurm, starts n processes or one, and each is to MPI a job of one rank that knows no other.
-std::unique_ptr<MpiJob> start_mpi(std::string& why_not);
+OwnedJob start_mpi(std::string& why_not);
 
-struct MetRanks {
-  std::unique_ptr<Fabric> fabric;
-  std::vector<RankPlace> places;
-};
 // All ranks of the job, connected and found for the first time, under a watch of their own. Throws UsageError
 // where they differ in `hash`: of program, config and flags. Ranks that run something else would wait for
 // each other for ever, or sum what does not belong together.
-MetRanks met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit = kLongestStart);
+std::unique_ptr<Fabric> met_ranks(MpiJob& job, uint64_t hash, std::chrono::nanoseconds limit = kLongestStart);
 
 }  // namespace convscope
