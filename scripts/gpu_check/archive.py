@@ -112,25 +112,37 @@ def write_archive(archive: Path, folder: Path, state: State, order: list[str]) -
     return left_out
 
 
+def _files_in(data: bytes) -> dict[Path, bytes]:
+    files = {}
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        for member in tar.getmembers():
+            inside = Path(*Path(member.name).parts[1:])
+            if not member.isfile() or ".." in inside.parts or inside == Path():
+                raise ValueError(f"it has {member.name}, which no check leaves")
+            source = tar.extractfile(member)
+            assert source is not None
+            files[inside] = source.read()
+    if Path(STATE_FILE) not in files:
+        raise ValueError(f"it has no {STATE_FILE}")
+    return files
+
+
 def unpack(archive: Path, folder: Path) -> None:
-    """Put an archive's files into `folder`, which is not there yet.
+    """Put an archive's files into `folder`, none where it is damaged.
+
+    The state comes last: without it, after a kill or on a full disk, the folder is no check yet.
 
     Raises:
         ValueError: it is no archive of a check.
+        OSError: it cannot be read, or the disk takes no more.
 
     """
+    data = archive.read_bytes()
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as tar:
-            for member in tar.getmembers():
-                inside = Path(*Path(member.name).parts[1:])
-                if not member.isfile() or ".." in inside.parts or inside == Path():
-                    raise ValueError(f"{archive}: has {member.name}, which no check leaves")
-                target = folder / inside
-                target.parent.mkdir(parents=True, exist_ok=True)
-                source = tar.extractfile(member)
-                assert source is not None
-                target.write_bytes(source.read())
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise ValueError(f"{archive}: no archive of a check: {error}") from error
-    if not (folder / STATE_FILE).is_file():
-        raise ValueError(f"{archive}: no archive of a check: it has no {STATE_FILE}")
+        files = _files_in(data)
+    except Exception as error:  # tarfile and each decompressor have kinds of their own for damaged bytes
+        raise ValueError(f"{archive}: no archive of a check, or damaged: {error}") from error
+    for inside in sorted(files, key=lambda path: path == Path(STATE_FILE)):
+        target = folder / inside
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, files[inside])

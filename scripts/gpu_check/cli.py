@@ -9,6 +9,7 @@ import datetime
 import fcntl
 import fnmatch
 import os
+import shlex
 import signal
 import sys
 import time
@@ -78,7 +79,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.resume and (options.folder or options.batch):
         parser.error("--resume takes the folder and the batch of the check that it goes on with")
-    if options.minutes is not None and options.minutes <= 0:
+    if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes: must be positive")
     return options
 
@@ -190,13 +191,27 @@ def leave_out(stages: list[Stage], state: State, gpus: int) -> None:
             progress.status, progress.note = "left out", "needs cuDNN"
 
 
-def open_check(options: argparse.Namespace) -> tuple[Path, State]:
-    """Find the folder of a new check or of the one to go on with, and what it has done."""
+OF_A_CHECK = {"logs", "runs", "lock", STATE_FILE + ".new"}  # what one leaves that was killed at its beginning
+
+
+def refuse_folder(folder: Path) -> None:
+    """Raise CannotStart where a folder is no place for a new check."""
+    if (folder / STATE_FILE).exists():
+        again = shlex.quote(str(folder))
+        raise CannotStart(f"{folder} holds a check: go on with --resume {again}, or name another folder")
+    if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= OF_A_CHECK):
+        raise CannotStart(f"{folder} is there and is no check: name a new folder")
+
+
+def open_check(options: argparse.Namespace, locks: contextlib.ExitStack) -> tuple[Path, State]:
+    """Find the folder of a new check or of the one to go on with, and what it has done.
+
+    The latter is then locked, a dry run aside: what it has done changes no more.
+    """
     if not options.resume:
         stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H-%M-%S")
         folder = (options.folder or Path(f"gpu-check-{stamp}")).resolve()
-        if (folder / STATE_FILE).exists():
-            raise CannotStart(f"{folder} holds a check: go on with --resume {folder}, or name another folder")
+        refuse_folder(folder)
         return folder, State(batch=options.batch, without_cudnn=options.without_cudnn)
     folder = options.resume.resolve()
     try:
@@ -205,6 +220,9 @@ def open_check(options: argparse.Namespace) -> tuple[Path, State]:
             if not (folder / STATE_FILE).exists():
                 unpack(archive, folder)
         state = load(folder)
+        if not options.dry_run:
+            locks.enter_context(sole_user(folder))
+            state = load(folder)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CannotStart(f"{options.resume}: there is no check to go on with: {error}") from error
     state.without_cudnn = state.without_cudnn or options.without_cudnn
@@ -251,13 +269,13 @@ class Check:
             self._turns[stage.name] += 1
             take_turn(self.desk, stage, seconds)
             progress = state.of(stage.name)
-            said = f"{stage.name}: {progress.status}, {progress.seconds:.0f} s {progress.note}"
-            print(said[:118], flush=True)
             log = self.desk.folder / "logs" / "info.log"
             if not state.commit and log.is_file():
                 _, _, rest = log.read_text(errors="replace").partition('"commit": "')
                 state.commit = rest.partition('"')[0][:40]
-            self.keep()
+            self.keep()  # before it is said, as the terminal may be gone
+            said = f"{stage.name}: {progress.status}, {progress.seconds:.0f} s {progress.note}"
+            print(said[:118], flush=True)
 
     def keep(self, endings: list[str] | None = None) -> list[str]:
         """Write state, summary and archive; returns the summary."""
@@ -266,19 +284,22 @@ class Check:
         said = [*desk.notes, *(endings or [])]
         lines = summarise(desk.folder, self.stages, desk.state, said, desk.words.place.program)
         try:
-            write_atomically(desk.folder / "summary.txt", ("\n".join(lines) + "\n").encode())
+            write_atomically(desk.folder / "summary.txt", ("\n".join(lines) + "\n").encode(errors="replace"))
+        except OSError as error:
+            desk.note(f"the summary could not be written: {error}")
+        try:  # it may be on another disk
             left_out = write_archive(self.archive, desk.folder, desk.state, [s.name for s in self.stages])
             if left_out:
                 desk.notes = [n for n in desk.notes if not n.startswith("the archive has")]
                 desk.note(f"the archive has no room for {', '.join(left_out)}: they are in {desk.folder}")
         except OSError as error:
-            desk.note(f"the archive could not be written: {error.strerror}")
+            desk.note(f"the archive could not be written: {error}")
         return lines
 
     def end(self) -> int:
         """Write and print the summary; returns the exit code."""
         statuses = [self.desk.state.of(stage.name).status for stage in self.stages]
-        again = f"go on with: gpu-check --resume {self.desk.folder}"
+        again = f"go on with: gpu-check --resume {shlex.quote(str(self.desk.folder))}"
         if self.desk.interrupted():
             code, words = INTERRUPTED, f"INTERRUPTED; {again}"
         elif any(status not in FINAL for status in statuses):
@@ -295,13 +316,24 @@ class Check:
         return code
 
 
-def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) -> int:
-    """Carry out a call; raises CannotStart and KeyboardInterrupt."""
+def archive_of(options: argparse.Namespace, folder: Path) -> Path:
+    """Return where the archive goes; raises CannotStart where no file can be made there."""
+    archive = (options.archive or folder.with_name(folder.name + SUFFIX)).resolve()
+    if options.archive and (archive.is_dir() or not archive.parent.is_dir()):
+        raise CannotStart(f"--archive {options.archive}: name a file in a folder that is there")
+    return archive
+
+
+def carry_out(
+    options: argparse.Namespace, home: Path, interrupted: Interrupts, locks: contextlib.ExitStack
+) -> int:
+    """Carry out a call, holding `locks`; raises CannotStart and KeyboardInterrupt."""
     clock = Clock(options.minutes)
     place = find_place(home, options.build)
     stages = stages_of(place)
     now = chosen(stages, options.stages)
-    folder, state = open_check(options)
+    folder, state = open_check(options, locks)
+    archive = archive_of(options, folder)
     words = Words(place, folder, state.batch, state.without_cudnn)
     if options.dry_run:
         try:
@@ -319,15 +351,16 @@ def carry_out(options: argparse.Namespace, home: Path, interrupted: Interrupts) 
     words = dataclasses.replace(words, gpus=found.gpus)
     for part in ("logs", "runs"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    with sole_user(folder):
-        end_leftover(state)
-        leave_out(stages, state, found.gpus)
-        save(state, folder)
-        archive = (options.archive or folder.with_name(folder.name + SUFFIX)).resolve()
-        desk = Desk(words, state, interrupted, stage_limit=found.stage_limit)
-        check = Check(desk, stages, now, archive, clock)
-        check.work()
-        return check.end()
+    if not options.resume:
+        locks.enter_context(sole_user(folder))
+        refuse_folder(folder)
+    end_leftover(state)
+    leave_out(stages, state, found.gpus)
+    save(state, folder)
+    desk = Desk(words, state, interrupted, stage_limit=found.stage_limit)
+    check = Check(desk, stages, now, archive, clock)
+    check.work()
+    return check.end()
 
 
 def main(arguments: list[str], home: Path) -> int:
@@ -337,7 +370,8 @@ def main(arguments: list[str], home: Path) -> int:
         sys.stdout.reconfigure(errors="replace")
     interrupted = Interrupts()
     try:
-        return carry_out(options, home, interrupted)
+        with contextlib.ExitStack() as locks:
+            return carry_out(options, home, interrupted, locks)
     except CannotStart as defect:
         print(f"gpu-check: {defect}", file=sys.stderr)
         return CANNOT

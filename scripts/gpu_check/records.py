@@ -184,6 +184,6 @@ def ranked_records(folder: Path, program: Path) -> list[Record]:
 def is_complete(folder: Path) -> bool:
     """Tell whether the run wrote its results to the end."""
     try:
-        return bool(json.loads((folder / RESULTS).read_text())["environment"]["complete"])
+        return bool(json.loads((folder / RESULTS).read_bytes())["environment"]["complete"])
     except (OSError, ValueError, KeyError, TypeError):
         return False

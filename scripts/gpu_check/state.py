@@ -43,7 +43,7 @@ class State:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file whole or not at all; raises OSError when the disk takes no more."""
+    """Replace a file whole or not at all; raises OSError, which names it, when the disk takes no more."""
     beside = path.with_name(path.name + ".new")
     try:
         with beside.open("wb") as file:
@@ -51,10 +51,10 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink()
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def save(state: State, folder: Path) -> None:
@@ -64,7 +64,7 @@ def save(state: State, folder: Path) -> None:
 
 def load(folder: Path) -> State:
     """Read it again; raises ValueError or OSError where there is none."""
-    fields = json.loads((folder / STATE_FILE).read_text())
+    fields = json.loads((folder / STATE_FILE).read_bytes())
     stages = {name: Progress(**progress) for name, progress in fields.pop("stages").items()}
     return State(**fields, stages=stages)
 

@@ -48,7 +48,7 @@ class Desk:
         try:
             save(self.state, self.folder)
         except OSError as error:
-            self.note(f"the state could not be saved: {error.strerror}")
+            self.note(f"the state could not be saved: {error}")
 
     def note(self, sentence: str) -> None:
         """Add a note, each only once."""

@@ -125,6 +125,7 @@ def bench(root, tmp_path):
 
     `code` is the run's, `failing` the beginning of the arguments with which convscope-report fails; the error
     output must be `said`. The line of `convscope calibrate` is left out unless `all_lines` are asked for.
+    The caller stands in the copy, or in the folder `cwd`.
     """
     (tmp_path / "scripts").mkdir()
     (tmp_path / "build").mkdir()
@@ -134,11 +135,11 @@ def bench(root, tmp_path):
     for name in ("setup", "build"):
         stand_in(tmp_path / "scripts" / name, 0)
 
-    def call(*arguments, code=0, failing="nothing", said="", all_lines=False):
+    def call(*arguments, code=0, failing="nothing", said="", all_lines=False, cwd=tmp_path):
         stand_in(tmp_path / "build" / "convscope", code, calibrated=True)
         stand_in(tmp_path / "scripts" / "convscope-report", 0, failing)
         command = [tmp_path / "scripts" / "bench", *arguments]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        run = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=30, check=False)
         assert run.stderr == said
         lines = run.stdout.splitlines()
         return run.returncode, lines if all_lines else [line for line in lines if line != CALIBRATE]

@@ -1,6 +1,8 @@
 """scripts/bench, with stand-ins for what it calls: what it runs, and where it has the report written."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -45,6 +47,30 @@ def test_a_config_may_be_named_as_run_takes_it(bench):
     assert bench("--aa", "vgg_16", "--out", "here")[1][2] == "convscope run --aa vgg_16 --out=here"
     _, lines = bench("--out", "vgg_16")  # where the name is that of the folder, it is no config
     assert lines[2] == "convscope run configs/alexnet.json --out=vgg_16"
+
+
+def test_paths_are_those_of_a_caller_in_another_folder(bench, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "net.json").touch()
+    _, lines = bench("net.json", "--out", "here", "--record=answers.json", cwd=there)
+    assert lines[2] == f"convscope run {there}/net.json --out={there}/here --record={there}/answers.json"
+    _, lines = bench("configs/vgg_16.json", "--resume", "out/a", "--baseline=before", cwd=there)
+    assert lines[2] == "convscope run configs/vgg_16.json --resume=out/a", "which that folder lacks"
+
+
+def test_a_run_ends_with_the_script_that_is_killed(bench, tmp_path):
+    if shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv")
+    bench()
+    (tmp_path / "build" / "convscope").write_text(
+        "#!/bin/sh\n[ $1 = run ] || exit 0\necho here\nexec sleep 600\n"
+    )
+    script = subprocess.Popen([tmp_path / "scripts" / "bench"], stdout=subprocess.PIPE, text=True)
+    while script.stdout.readline() != "here\n":
+        assert script.poll() is None
+    script.kill()
+    script.communicate(timeout=60)  # until nobody has its output
 
 
 @pytest.mark.parametrize("flag", ["--record", "--step --trace", "--step --rows", "--step --choose"])
@@ -165,3 +191,10 @@ def test_help_explains_its_own_flags(bench):
     text = "\n".join(lines)
     assert "--save NAME" in text and "--baseline RUN" in text
     assert "convscope run --help" in text
+
+
+def test_help_builds_nothing(bench, tmp_path):
+    command = [tmp_path / "scripts" / "bench", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("The flags of `convscope run` are shown once it is built")

@@ -1,7 +1,9 @@
-"""scripts/build: what it shows while it builds, with a cmake that only talks."""
+"""scripts/build, with a cmake that only talks, and scripts/setup: what they show and say."""
 
 import os
+import pty
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -58,3 +60,39 @@ def test_a_failed_one_prints_what_the_compiler_said_and_nothing_else(build):
     )
     assert done.returncode == 2
     assert done.stderr == "a.cpp:1: error: no\nbuild: compiling failed; the compiler's words are above\n"
+
+
+@pytest.fixture
+def setup(root, tmp_path):
+    """A function: the result of scripts/setup in a checkout where programs do as their text says."""
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "bin").mkdir()
+    for name in ("setup", "requirements.txt"):
+        shutil.copy(root / "scripts" / name, tmp_path / "scripts")
+
+    def made(programs: dict, **more) -> subprocess.CompletedProcess:
+        here = {"apt-get": "exit 0", "dpkg-query": "echo install ok installed", "id": "echo 1000"}
+        for name, text in (here | programs).items():
+            (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tmp_path / "bin" / name).chmod(0o755)
+        environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+        command = [tmp_path / "scripts" / "setup"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **more)
+
+    return made
+
+
+def test_packages_that_pip_cannot_fetch_are_said_with_a_way_without_a_network(setup):
+    python = "mkdir -p .venv/bin; printf 'exit 1' >.venv/bin/pip; chmod +x .venv/bin/pip"
+    done = setup({"python3": python})
+    assert done.returncode == 2
+    assert "pip could not install scripts/requirements.txt" in done.stderr
+    assert "PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER" in done.stderr
+
+
+def test_no_answer_is_no_and_says_what_to_run(setup):
+    parent, child = pty.openpty()
+    os.write(parent, b"\x04")  # Ctrl-D
+    done = setup({"dpkg-query": "exit 1", "sudo": "exit 9"}, stdin=child)
+    assert done.returncode == 2
+    assert "setup: nothing installed; run: sudo apt-get install g++ cmake " in done.stderr

@@ -181,6 +181,38 @@ def test_its_program_and_gpu_check_run_there(small_root):
     assert "there is nothing to check without a GPU" in run.stderr
 
 
+@pytest.mark.parametrize("fault", ["check", "pack"])
+def test_one_that_fails_leaves_the_one_before_and_nothing_half_made(script, tmp_path, monkeypatch, fault):
+    folder = tmp_path / "some bundle"
+
+    def fill(_, made):
+        made.mkdir()
+        (made / "gpu-check").write_text("new")
+
+    def fail(*_):
+        raise script.Refusal("the disk is full")
+
+    monkeypatch.setattr(script, "fill", fill)
+    monkeypatch.setattr(script, "check", lambda _: 3)
+    size, packed = script.make(tmp_path, folder, 0)
+    assert (size, packed) == (3, tmp_path / "some bundle.tar.xz")
+    whole = packed.read_bytes()
+    (folder / "gpu-check").write_text("old")
+    monkeypatch.setattr(script, fault, fail)
+    with pytest.raises(script.Refusal):
+        script.make(tmp_path, folder, 0)
+    assert (folder / "gpu-check").read_text() == "old"
+    assert packed.read_bytes() == whole
+    assert sorted(tmp_path.iterdir()) == [folder, packed]
+
+
+def test_a_folder_that_is_no_build_is_said_to_be(root, tmp_path):
+    command = [root / "scripts" / "bundle", "--build", tmp_path, tmp_path / "made"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"bundle: {tmp_path} is no build: leave --build out, or")
+
+
 def test_a_folder_that_is_no_bundle_is_left_alone(root, tmp_path):
     (tmp_path / "precious").write_text("text")
     run = subprocess.run(

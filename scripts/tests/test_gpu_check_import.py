@@ -150,6 +150,25 @@ def test_a_step_alone_is_kept_and_replaced_by_a_newer_one_of_the_same_class_of_m
     assert imported(step=5, time=later, name="NVIDIA H200 (virtual time)") == (2, [virtual])
 
 
+def test_results_and_rows_of_another_form_are_named_and_the_rest_is_kept(checkout, tmp_path):
+    runs = {"alexnet-forward": document([record(4.2)]), "smoke": [], "vgg-16": {"records": 3}}
+    files = {"runs/step/tasks.json": "{}", "runs/operations/operations.json": rows()}
+    run, calls = run_import(checkout, make_archive(tmp_path, runs, files))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert sorted(re.findall(r"not kept: ([\w-]+):", run.stdout)) == ["smoke", "step", "vgg-16"]
+    assert "not whole: KeyError('rows')" in run.stdout
+    assert [call.split()[0] for call in calls if "keep" in call] == ["keep"]
+    assert (checkout / "results/nvidia-h200/operations/operations-alexnet.json.xz").is_file()
+
+
+def test_a_folder_that_cannot_be_written_is_said(checkout, tmp_path):
+    file = make_archive(tmp_path, {"alexnet-forward": document([record(4.2)])})
+    (tmp_path / "check-report").write_text("a file")
+    run, _ = run_import(checkout, file)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert f"import-gpu-check: [Errno 17] File exists: '{tmp_path}/check-report'" in run.stderr
+
+
 def test_predictions_are_judged_by_runs_of_their_own_and_by_those_that_were_cut(checkout, tmp_path):
     journal = [{"kind": "run"}, {"kind": "record", "record": record(4.5)}]
     files = {"runs/alexnet-forward/journal.jsonl": "".join(json.dumps(line) + "\n" for line in journal)}
@@ -173,6 +192,10 @@ def test_what_is_no_archive_or_has_no_run_is_said_to_be(checkout, tmp_path):
     run, _ = run_import(checkout, file)
     assert run.returncode == 2
     assert "no archive of a check" in run.stderr
+    for there_is_none in (tmp_path / "gone.tar.xz", Path()):
+        run, _ = run_import(checkout, there_is_none)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+        assert str(there_is_none.absolute()) in run.stderr
     run, _ = run_import(checkout, make_archive(tmp_path, {}))
     assert run.returncode == 1
 

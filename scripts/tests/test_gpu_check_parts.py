@@ -59,7 +59,9 @@ def test_tools_are_found_on_the_path_first_and_then_in_the_toolkit(tmp_path, mon
         assert place.find_tool("compute-sanitizer") == str(folder / "compute-sanitizer")
 
 
-@pytest.mark.parametrize("arguments", [["--minutes", "0"], ["--resume", "x", "y"], ["--nonsense"]])
+@pytest.mark.parametrize(
+    "arguments", [["--minutes", "0"], ["--minutes", "nan"], ["--resume", "x", "y"], ["--nonsense"]]
+)
 def test_wrong_usage_is_refused(bundle, arguments):
     assert bundle.check(*arguments).returncode == cli.CANNOT
 
@@ -80,6 +82,71 @@ def test_an_archive_that_names_files_outside_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no check leaves"):
         archive.unpack(path, tmp_path / "check")
     assert not (tmp_path.parent / "outside").exists()
+
+
+def small_archive(path):
+    members = [("check/state.json", b"{}"), ("check/logs/a.log", random.Random(1).randbytes(9000))]
+    path.write_bytes(archive._part(members) + archive._compress(bytes(1024)))
+    return path
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_damaged_archive_is_said_to_be_and_nothing_of_it_is_written(tmp_path, is_cut):
+    path = small_archive(tmp_path / "check.tar.xz")
+    whole = path.read_bytes()
+    half = len(whole) // 2
+    path.write_bytes(whole[:half] + (b"" if is_cut else bytes([whole[half] ^ 1]) + whole[half + 1 :]))
+    with pytest.raises(ValueError, match=r"check\.tar\.xz: no archive of a check, or damaged"):
+        archive.unpack(path, tmp_path / "check")
+    assert not (tmp_path / "check").exists()
+
+
+def test_an_archive_that_a_full_disk_has_no_room_for_leaves_no_check_to_go_on_with(tmp_path, monkeypatch):
+    def full(path, data):
+        if path.name == "a.log":
+            raise OSError(28, "No space left on device", str(path))
+        state.write_atomically(path, data)
+
+    monkeypatch.setattr(archive, "write_atomically", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*a\.log"):
+        archive.unpack(small_archive(tmp_path / "check.tar.xz"), tmp_path / "check")
+    assert not (tmp_path / "check" / "state.json").exists()
+
+
+@pytest.mark.parametrize("flag", ["", "--archive"])
+def test_what_cannot_be_written_is_said_before_anything_is_run(bundle, tmp_path, flag):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    words = [flag, tmp_path / "mine"] if flag else [tmp_path / "mine"]
+    run = bundle.check(*words)
+    assert run.returncode == cli.CANNOT
+    said = "name a file in a folder that is there" if flag else "is there and is no check: name a new folder"
+    assert f"{tmp_path / 'mine'}" in run.stderr and said in run.stderr
+    assert not (bundle.folder / "bin" / "calls").exists()
+
+
+def test_the_command_that_goes_on_can_be_typed_where_the_folder_has_a_blank(bundle, tmp_path):
+    bundle.only("info", "smoke")
+    run = bundle.check(tmp_path / "a check", "--stages", "info")
+    assert f"gpu-check --resume '{tmp_path / 'a check'}'" in run.stdout
+
+
+def test_a_check_is_locked_before_what_it_has_done_is_read(bundle, tmp_path):
+    bundle.only("info", "smoke")
+    bundle.check(tmp_path / "out", "--stages", "info")
+    bundle.setup += """
+whole_look = cli.look
+def look(*words):
+    try:
+        with cli.sole_user(Path(sys.argv[3])):
+            print("a second one may begin")
+    except cli.CannotStart as refusal:
+        print(refusal)
+    return whole_look(*words)
+cli.look = look
+"""
+    run = bundle.check("--resume", tmp_path / "out")
+    assert f"another gpu-check is at work in {tmp_path / 'out'}\n" in run.stdout, run.stdout + run.stderr
 
 
 def test_an_archive_keeps_the_best_stages_where_not_all_have_room(tmp_path, monkeypatch):

@@ -46,6 +46,13 @@ def test_a_run_or_column_that_the_index_lacks_is_an_error(tmp_path):
     assert "no behind of mine/tiny" in headlines(tmp_path).stderr
 
 
+def test_a_folder_that_is_no_checkout_is_named(tmp_path):
+    done = headlines(tmp_path)
+    assert done.returncode == 2
+    said = f"headlines: [Errno 2] No such file or directory: '{tmp_path}/results/index.csv'\n"
+    assert done.stderr == said
+
+
 def test_the_numbers_of_this_checkout_are_those_of_the_index(root):
     done = headlines(root, "--check")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -89,6 +89,16 @@ def run(monkeypatch, capsys, source, *options):
     return code, verdicts, last
 
 
+def refusal(monkeypatch, capsys, source, *options):
+    """Run the script, which must not begin; return why."""
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, capsys, source, *options)
+    assert ended.value.code == 2
+    begin, _, why = capsys.readouterr().err.partition(": ")
+    assert begin == "mutation-test"
+    return why
+
+
 def test_a_mutant_counts_where_its_line_is_reached_and_its_code_is_another(toy, monkeypatch, capsys):
     code, verdicts, last = run(monkeypatch, capsys, toy)
     assert code == 1
@@ -112,5 +122,14 @@ def test_a_source_that_the_test_does_not_run_is_refused(toy, monkeypatch, capsys
     build = toy.parents[3] / "build"
     (build / "algorithms/toy/toy_test.cpp").write_text("int main() { return 0; }\n")
     subprocess.run(["ninja", "-C", build], check=True, capture_output=True)
-    with pytest.raises(SystemExit, match=r"toy_test does not run kernel\.cu"):
-        run(monkeypatch, capsys, toy)
+    assert refusal(monkeypatch, capsys, toy).startswith("toy_test does not run kernel.cu; try another --test")
+
+
+def test_what_cannot_be_judged_is_named(toy, monkeypatch, capsys):
+    assert "is no kernel source (.cu) of" in refusal(monkeypatch, capsys, toy.with_name("gone.cu"))
+    assert "has no target other_test; name another --test" in refusal(
+        monkeypatch, capsys, toy, "--test", "other_test"
+    )
+    no_build = toy.parents[1]
+    said = refusal(monkeypatch, capsys, toy, "--build", str(no_build))
+    assert said == f"{no_build} is no build: name one that scripts/build made\n"

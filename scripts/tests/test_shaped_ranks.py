@@ -84,6 +84,15 @@ def test_a_command_that_fails_gives_its_exit_code(ranks):
     assert process.returncode == 7
 
 
+def test_the_folder_of_temporary_files_may_have_a_blank(ranks, monkeypatch, tmp_path):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    process = ranks(2, "50MB/s", "--", "true")
+    errors = process.communicate(timeout=60)[1]
+    assert (process.returncode, list(folder.iterdir())) == (0, []), errors
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_ranks_and_takes_everything_down(ranks, number):
     process = ranks(2, "50MB/s", "--", "sh", "-c", "echo here; sleep 3600")
@@ -157,3 +166,17 @@ def test_denied_namespaces_are_refused_with_the_words_of_ip(script, capsys, tmp_
     assert script.main(GOOD) == 2
     said = capsys.readouterr().err
     assert "Operation not permitted" in said and "NET_ADMIN" in said
+
+
+def test_an_mpirun_that_a_signal_ended_is_told_by_the_exit_code(script, tmp_path):
+    (tmp_path / "ip").write_text('#!/bin/sh\n[ "$2" != exec ] || kill -9 $$\n')
+    assert script.main(GOOD) == 128 + signal.SIGKILL
+
+
+def test_a_full_disk_is_said(script, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "agent")
+
+    monkeypatch.setattr(script, "write_agent", full)
+    assert script.main(GOOD) == 2
+    assert capsys.readouterr().err == "shaped-ranks: [Errno 28] No space left on device: 'agent'\n"
