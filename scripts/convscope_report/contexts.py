@@ -40,13 +40,18 @@ def pass_contexts(records, varying=()):
             yield title, circumstances, name, part[part["pass"] == name]
 
 
+def paths_of(results) -> str:
+    """Return the runs as a message names them."""
+    return ", ".join(str(run.folder) for run in results.runs)
+
+
 def right_records(results):
     """Return the ranked records; raises ReportError where no record was measured and is right."""
     right = results.ranked()
     if right.empty:
         raise ReportError(
-            "none of the records was measured and is right, so there is nothing to compare; "
-            "`convscope run` measures, `verify` and an emulator do not"
+            f"{paths_of(results)}: none of the records was measured and is right, so there is nothing to "
+            "compare; `convscope run` measures, `verify` and an emulator do not"
         )
     return right
 

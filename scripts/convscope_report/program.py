@@ -27,12 +27,21 @@ def find(path: str | None) -> Path:
     return Path(found)
 
 
+def too_old(path: str | None, lacking: str) -> ReportError:
+    """Return what is said of a program that prints less than this package reads."""
+    return ReportError(f"{find(path)} lacks {lacking}: it is too old; run scripts/build")
+
+
 def output_of(path: str | None, *arguments) -> str:
     """Return what the program prints when called with the arguments."""
     program = find(path)
     try:
         answer = subprocess.run(
-            [str(program), *map(str, arguments)], capture_output=True, encoding="utf-8", check=False
+            [str(program), *map(str, arguments)],
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",  # what it says of a file may quote the file's bytes
+            check=False,
         )
     except OSError as fault:
         raise ReportError(f"{program}: cannot be run: {fault.strerror}; name the built program") from fault

@@ -8,14 +8,13 @@ results together, so the program is asked for it once, whatever results.csv says
 
 import csv
 import io
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from convscope_report import ReportError, program
-from convscope_report.run_files import is_kept, locate, read_json, without_foreign
+from convscope_report.run_files import is_kept, is_numeric, locate, once, read_json, without_foreign
 
 PASSES = ("forward", "backward_data", "backward_filter")
 
@@ -50,7 +49,9 @@ CIRCUMSTANCES = (
 )
 # What two records share when they are measurements of the same candidate, and so repeats of each other.
 CANDIDATE = [*CIRCUMSTANCES, "layer", "pass", "problem", "algorithm"]
-# Of these, what results.csv of earlier programs lacks.
+# What is read of a record without a look at whether it is there; the last two of one with a rank.
+ALWAYS = (*CANDIDATE, "count", "full_median_ms", "gate")
+# Of a candidate, what results.csv of earlier programs lacks.
 LATER = ("epilogue", "device_index", "machine_class")
 # Columns of names, of which an empty field is one, too; and all whose text may read as a number, as layers
 # called 1, 2, 3 and a version 9.10.
@@ -174,7 +175,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
     """
     if not paths:
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
-    files = [locate(path) for path in without_foreign([Path(path) for path in paths])]
+    files = once(locate(path) for path in without_foreign([Path(path) for path in paths]))
     documents = [read_json(file) for file in files]
     tables = [
         None
@@ -191,7 +192,7 @@ def load(paths, virtual_time: bool = False, convscope: str | None = None) -> Res
             records = attach_records(own, document, len(runs), file)
         else:
             records = table
-            refuse_words(table, own, file.with_name("results.csv"))
+            refuse_damaged(table, own, file.with_name("results.csv"))
         # A results.csv of an earlier program lacks columns that this one derives from the records.
         lacking = [name for name in own.columns if name not in records.columns]
         records = records.assign(**{name: own[name] for name in (*lacking, *RANKING)})
@@ -220,7 +221,7 @@ def program_rows(convscope: str | None, files: list) -> pd.DataFrame:
     """Return the rows of all files' records, ranked together, as the program prints them."""
     rows = frame_of(io.StringIO(program.output_of(convscope, "csv", *files)), files[0])
     if not {*RANKING, *NEWEST} <= set(rows.columns):
-        raise ReportError(f"{program.find(convscope)} lacks columns: it is too old; run scripts/build")
+        raise program.too_old(convscope, "columns")
     ranks = [None if rank is None else int(rank) for rank in rows["rank"]]
     return rows.assign(rank=pd.Series(ranks, dtype=object))
 
@@ -325,24 +326,25 @@ def first_layers(config) -> set:
     }
 
 
-def refuse_words(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
-    """Raise ReportError where a results.csv has a word where the program prints a number."""
+def refuse_damaged(rows: pd.DataFrame, own: pd.DataFrame, file: Path) -> None:
+    """Raise ReportError where a field of a results.csv cannot be what the program prints of the record."""
     for name in own.columns.intersection(rows.columns):
         for place, (value, printed) in enumerate(zip(rows[name], own[name], strict=True)):
-            if isinstance(value, str | float) and isinstance(printed, int | float) and not is_numeric(value):
+            if expected := expected_instead(name, value, printed):
+                found = "empty" if value is None else repr(value)
                 raise ReportError(
-                    f"{file}: row {place + 1}: {name} is {value!r}, where a number is expected; "
+                    f"{file}: row {place + 1}: {name} is {found}, where {expected} is expected; "
                     "copy the whole folder again"
                 )
 
 
-def is_numeric(value) -> bool:
-    """Whether the value reads as a finite number, true or false."""
-    text = str(value).lower()
-    try:
-        return math.isfinite(float({"true": "1", "false": "0"}.get(text, text)))
-    except ValueError:
-        return False
+def expected_instead(name: str, value, printed) -> str | None:
+    """Return what should stand in a field in place of its value; None where that may be right."""
+    if name in ALWAYS and value is None and printed is not None:
+        return "a value"
+    if isinstance(value, str | float) and isinstance(printed, int | float) and not is_numeric(value):
+        return "a number"
+    return repr(printed) if name in CANDIDATE and as_text(value) != as_text(printed) else None
 
 
 def facts_of(record: dict) -> dict:

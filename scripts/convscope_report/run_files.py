@@ -33,6 +33,11 @@ def without_foreign(paths: list) -> list:
     return [path for path in paths if path not in foreign]
 
 
+def once(files) -> list:
+    """Return the files without those named before: a run would be taken for a repeat of itself."""
+    return list({file.resolve(): file for file in files}.values())
+
+
 def locate(path: Path) -> Path:
     """Return the results.json that is meant by a folder or a file."""
     if path.is_dir():
@@ -111,7 +116,7 @@ def read_json(file: Path) -> dict:
             "name a folder that `convscope run --out` made"
         )
     version = document["schema_version"]
-    if version not in SCHEMA_VERSIONS:
+    if type(version) is not int or version not in SCHEMA_VERSIONS:  # 3.0 and true are equal to some
         known = ", ".join(map(str, SCHEMA_VERSIONS))
         raise ReportError(
             f"{file}: schema_version is {json.dumps(version)}; this program reads {known}; "
@@ -159,6 +164,15 @@ def check_environment(environment: dict, file: Path) -> None:
 def is_number(value) -> bool:
     """Say whether a value is a number from 0."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def is_numeric(value) -> bool:
+    """Whether the value reads as a finite number, true or false."""
+    text = str(value).lower()
+    try:
+        return math.isfinite(float({"true": "1", "false": "0"}.get(text, text)))
+    except ValueError:
+        return False
 
 
 def rows_document(file: Path, what: str, again: str) -> dict:

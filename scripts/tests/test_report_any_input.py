@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from onnx import TensorProto, helper
-from report_support import DATA, report
+from report_support import DATA, kept_file, report
 
 from convscope_report import ReportError, kept, results, run_files
 from convscope_report.configs_from.benchdnn_file import import_benchdnn
@@ -159,6 +159,22 @@ def test_a_table_of_a_damaged_document_ends_with_one_sentence(document, folder, 
     done = report("table", "layers", folder, "--convscope", convscope)
     assert done.code in (0, 2)
     assert done.code == 0 or done.err.startswith("convscope-report: ")
+
+
+def test_bytes_of_a_file_that_the_program_quotes_are_printed(convscope, tmp_path):
+    file = tmp_path / "utf16.json"
+    file.write_text(json.dumps(SMALL), encoding="utf-16")
+    done = report("table", "selection", file, "--convscope", convscope)
+    assert (done.code, done.out) == (2, "") and f"says: {file}: " in done.err
+
+
+def test_runs_without_a_right_record_are_named(convscope, tmp_path):
+    document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
+    document["records"] = [record for record in document["records"] if record["outcome"] == "unsupported"]
+    file = kept_file(tmp_path / "refused.json.xz", document)
+    for words in (["table", "layers"], ["table", "why-gpu"], ["plot", "all"]):
+        done = report(*words, file, "--convscope", convscope)
+        assert (done.code, done.out) == (2, "") and done.err.startswith(f"convscope-report: {file}: none of")
 
 
 FIELD = some.builds(

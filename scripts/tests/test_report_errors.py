@@ -49,6 +49,7 @@ JSON_FAULTS = {
         json.dumps({**basic(), "schema_version": 99}),
         "schema_version is 99; this program reads 1, 2, 3",
     ),
+    "a schema of no number": (json.dumps({**basic(), "schema_version": True}), "schema_version is true"),
     "nested": ("[" * 100_000, "nested too deeply"),
     "no records": (json.dumps({**basic(), "records": []}), "holds no records"),
     "damaged": (without(basic(), "environment"), "environment is missing"),
@@ -106,6 +107,8 @@ def with_a_word(column, word="fast"):
 
 CSV_FAULTS = {
     "word for a number": (with_a_word("full_median_ms"), "row 1: full_median_ms is 'fast'"),
+    "an empty field": (with_a_word("count", ""), "row 1: count is empty"),
+    "another pass": (with_a_word("pass", "sideways"), "row 1: pass is 'sideways', where 'forward'"),
     # What ends the process where pandas reads it by itself.
     "a number that no float holds": (
         with_a_word("full_median_ms", "51e9997203666066"),
@@ -386,15 +389,15 @@ def test_compare_says_which_flags_give_more_samples(most, flags, tmp_path):
     assert f"fewer than 6 samples; give {flags}" in report("compare", *runs, "--format", "csv").out
 
 
-@pytest.mark.parametrize("form", ["png", "svg,pdf"])
-def test_names_that_the_font_lacks_are_one_sentence(form, tmp_path):
+@pytest.mark.parametrize(("name", "form"), [("all", "png"), ("layers", "svg,pdf")])
+def test_names_that_the_font_lacks_are_one_sentence(name, form, tmp_path):
     def renamed(record):
         record["key"]["layer"] = record["key"]["layer"].replace("conv1", "\u65e5\u672c\u8a9e")
 
     run, out = changed(tmp_path / "run", renamed), tmp_path / "figures"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        done = report("plot", "all", run, "--format", form, "-o", out)
+        done = report("plot", name, run, "--format", form, "-o", out)
     assert (done.code, done.err.count("\n")) == (0, 1), done.err
     assert "the font lacks \u65e5 \u672c \u8a9e: they are boxes" in done.err
     assert all((tmp_path / path).is_file() for path in done.out.split())
@@ -412,24 +415,25 @@ LOST = (
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "behind"),
     [
-        ["table", "layers", DATA / "basic"],
-        ["export", "benchdnn", DATA / "basic"],
-        ["published"],
-        ["runs"],
-        ["--help"],
-        ["table", "--help"],
+        (["table", "layers", DATA / "basic"], ">/dev/full"),
+        (["export", "benchdnn", DATA / "basic"], ">&-"),
+        (["published"], ">/dev/full"),
+        (["published"], ">&-"),
+        (["runs"], ">/dev/full"),
+        (["--help"], ">/dev/full"),
+        (["--help"], ">&-"),
+        (["table", "--help"], ">&-"),
     ],
 )
-def test_standard_output_that_is_full_or_closed_is_said(words, root, convscope):
+def test_standard_output_that_is_full_or_closed_is_said(words, behind, root, convscope):
     if words[-1] == DATA / "basic":
         words = [*words, "--convscope", convscope]
     command = [sys.executable, root / "scripts" / "convscope-report", *words]
-    for behind in (">/dev/full", ">&-"):
-        shell = ["sh", "-c", f'"$@" {behind}', "sh", *command]
-        done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
-        assert (done.returncode, done.stderr) == (2, LOST), behind
+    shell = ["sh", "-c", f'"$@" {behind}', "sh", *command]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, LOST)
 
 
 def test_a_reader_that_has_seen_enough_is_no_fault(root):

@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from report_support import DATA, kept_file, made_up_gpu, report, write_results
 
+from convscope_report import program
 from convscope_report.results import Results, load
 from convscope_report.table import plain
+from convscope_report.tables import TABLES
 from convscope_report.tables.by_layer import opcounts
 from convscope_report.tables.fusion import fusion
 
@@ -92,19 +95,37 @@ def test_problems_of_one_name_are_layers_of_their_own(run_convscope, convscope, 
     assert [name for name in one[0] if name.startswith("case")] == ["case rs=3x3 (ms)"]
 
 
-def test_an_oracle_that_may_be_of_another_problem_is_not_shown(convscope, tmp_path):
+@pytest.fixture
+def cases(tmp_path):
+    """Basic without conv2, and the same with one name for both layers, of which the network has 1 and 5."""
     document = json.loads((DATA / "basic" / "results.json").read_text(encoding="utf-8"))
     document["records"] = [one for one in document["records"] if one["key"]["layer"] != "conv2"]
     for record in document["records"]:
+        record["key"]["count"] = 1 if record["key"]["layer"] == "conv1" else 5
+    apart = kept_file(tmp_path / "apart.json.xz", document)
+    for record in document["records"]:
         record["key"]["layer"] = "case"
-    both = kept_file(tmp_path / "both.json.xz", document)
-    rows = of_csv("selection", both, "--convscope", convscope)
-    of_layers = [row for row in rows if row["layer"] == "case"]
-    assert len(of_layers) == 6 and {row["oracle"] for row in of_layers} == {""}
-    done = report("table", "selection", both, "--where", "pass=forward", "--convscope", convscope)
-    assert "Several problems under one name, so no oracle is shown: case forward." in done.out
-    alone = report("table", "selection", DATA / "basic", "--convscope", convscope)
-    assert alone.code == 0 and "Several problems" not in alone.out
+    return apart, kept_file(tmp_path / "together.json.xz", document)
+
+
+def test_problems_of_one_name_have_the_oracle_and_the_count_of_their_own(cases, convscope):
+    def rows_of(name, title, file):
+        options = SimpleNamespace(results=[file], convscope=convscope, where=[], virtual_time=False)
+        (table,) = (table for table in TABLES[name](None, options) if table.title.endswith(title))
+        return table.rows
+
+    shown = [[row[5:] for row in rows_of("selection", ": selection", file)] for file in cases]
+    assert shown[0] == shown[1] and len(shown[0]) == 6 and all(row[0] for row in shown[0])
+    assert len({rows_of("workspace", "all layers and passes", file)[-1][1].value for file in cases}) == 1
+
+
+def test_a_program_that_prints_less_than_is_read_is_called_too_old(convscope, monkeypatch):
+    answer = program.ask(convscope, "select", DATA / "basic")
+    for curve in answer["workspace_curves"]:
+        curve.pop("count", None)
+    monkeypatch.setattr(program, "ask", lambda *_: answer)
+    done = report("table", "workspace", DATA / "basic", "--convscope", convscope)
+    assert (done.code, done.out) == (2, "") and "lacks counts of layers: it is too old" in done.err
 
 
 def test_counts_that_differ_between_machines_are_tables_of_their_own(tmp_path):

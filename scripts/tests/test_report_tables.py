@@ -173,6 +173,14 @@ def test_repeats_of_a_candidate_count_once_and_are_named(tmp_path):
     assert said not in report("table", "layers", DATA / "basic").out
 
 
+@pytest.mark.parametrize("name", ["layers", "selection"])
+def test_a_run_that_is_named_twice_is_no_repeat_of_itself(name, convscope):
+    once, twice = (
+        report("table", name, *[DATA / "basic"] * count, "--convscope", convscope) for count in (1, 2)
+    )
+    assert (twice.code, twice.out) == (0, once.out)
+
+
 def test_best_row_is_the_least_of_each_column_and_never_a_published_one():
     done = report("table", "layers", DATA / "basic", "--where", "pass=forward", "--published", "kim2017")
     measured, published = done.out.split("PUBLISHED, not measured here")

@@ -1,8 +1,11 @@
 """Tables that the program computes from results, by `convscope select` and `convscope policies`."""
 
+from pathlib import Path
+
 from convscope_report import ReportError, program
 from convscope_report.contexts import ratio, sum_cell, words
-from convscope_report.results import as_text, conditions, refuse_virtual_time
+from convscope_report.results import CIRCUMSTANCES, as_text, conditions, refuse_virtual_time
+from convscope_report.run_files import once
 from convscope_report.table import Cell, Column, Table, bytes_text
 
 SELECTION = "What does the library's own choice of algorithm cost against the best right record?"
@@ -23,14 +26,13 @@ STEP_SUMS = {
     "step all": "step",
 }
 NOTHING = "--where leaves nothing: no results of these circumstances, layers and passes"
-OF_A_CURVE = ("layer", "pass", "points", "pareto_front", "knee_bytes", "has_knee")
 
 
 def ask(options, verb: str, *more):
     """Return what `convscope VERB RESULTS... --json` says; the results are read by the program itself."""
     if not options.results:
         raise ReportError("no results given; name one or more result folders, as in out/alexnet")
-    return program.ask(options.convscope, verb, *options.results, *more)
+    return program.ask(options.convscope, verb, *once(map(Path, options.results)), *more)
 
 
 def kept(entries: list, options, later: tuple = LATER) -> list:
@@ -106,17 +108,12 @@ def choosers(title, circumstances, network, options) -> Table:
         "not shown to be slower than the oracle: their 95% intervals overlap, or may on a quiet machine, or "
         "one has none"
     )
-    # A judgement does not say its problem: where two layers have one name neither oracle is shown.
-    oracles, several = {}, {}
-    for entry in filter(lambda part: is_kept(part, options), network["oracles"]):
-        place = entry["layer"], entry["pass"]
-        if place in oracles:
-            several[" ".join(place)] = None
-        oracles[place] = None if place in oracles else entry["oracle"]
+    # Layers of one name may be of several problems.
+    oracles = {(entry["layer"], entry["problem"]): entry["oracle"] for entry in network["oracles"]}
     for chooser in network["choosers"]:
         for judgement in filter(lambda part: is_kept(part, options), chooser["judgements"]):
             place = judgement["layer"], judgement["pass"]
-            oracle, choice = oracles.get(place), judgement["choice"]
+            oracle, choice = oracles[judgement["layer"], judgement["problem"]], judgement["choice"]
             best = [oracle and oracle["algorithm"], median_of(oracle)]
             if judgement["missing"] is not None:
                 table.add(*place, chooser["algorithm"], judgement["missing"], None, *best, *[None] * 5)
@@ -128,8 +125,6 @@ def choosers(title, circumstances, network, options) -> Table:
             repeated = judgement["repeats"] > 1
             stable = [judgement[name] if repeated else None for name in ("agreement", "spread")]
             table.add(*place, *chose, *best, *figures, *stable)
-    if several:
-        table.note(f"Several problems under one name, so no oracle is shown: {', '.join(several)}.")
     if not network["choosers"]:
         table.note("No record is a library's own choice (cudnn.get, cudnn.find, ..., onednn.auto).")
     table.note("regret: median over the oracle's - 1; in library: over the best record of the same library.")
@@ -206,23 +201,19 @@ def steps(entry) -> Table:
 
 def workspace(results, options) -> list:
     """Return for each network and circumstances: winners by cap, their sum by cap, the Pareto fronts."""
-    answer = ask(options, "select")
-    counts = {
-        (network["network"], oracle["layer"]): oracle["count"]
-        for network in answer["networks"]
-        for oracle in network["oracles"]
-    }
     groups = {}
-    for curve in kept(answer["workspace_curves"], options):
+    for curve in kept(ask(options, "select")["workspace_curves"], options):
+        if "count" not in curve:
+            raise program.too_old(options.convscope, "counts of layers")
         if is_kept(curve, options):
-            shared = {name: value for name, value in curve.items() if name not in OF_A_CURVE}
-            groups.setdefault(tuple(shared.items()), []).append(curve)
+            shared = ((name, curve[name]) for name in CIRCUMSTANCES if name in curve)  # without the cap
+            groups.setdefault(tuple(shared), []).append(curve)
     if not groups:
         raise ReportError(NOTHING)
     made = []
     for shared, curves in groups.items():
         title, circumstances = title_of(dict(shared))
-        made += [winners(title, circumstances, curves), totals(title, circumstances, curves, counts)]
+        made += [winners(title, circumstances, curves), totals(title, circumstances, curves)]
         made.append(fronts(title, circumstances, curves))
     return made
 
@@ -257,15 +248,15 @@ def winners(title, circumstances, curves) -> Table:
     return table
 
 
-def totals(title, circumstances, curves, counts) -> Table:
+def totals(title, circumstances, curves) -> Table:
     """Return a row a cap: the winners' sum over layers and passes by count."""
     columns = [Column("workspace up to"), Column("sum", "number", "ms"), Column("against any", "ratio")]
     table = Table(f"{title}: workspace, all layers and passes", WORKSPACE_SUMS, columns, circumstances)
     sums = {}
     for curve in curves:
-        count = counts[curve["network"], curve["layer"]]
         for point in curve["points"]:
-            sums.setdefault(point["workspace_cap_bytes"], []).append((count, median_of(point["winner"])))
+            part = curve["count"], median_of(point["winner"])
+            sums.setdefault(point["workspace_cap_bytes"], []).append(part)
     whole = {cap: sum_cell(parts) for cap, parts in sums.items()}
     for cap, total in whole.items():
         table.add(cap_text(cap), total, ratio(total, whole.get(None)))

@@ -1,7 +1,7 @@
 """Tables of why GPUs suit deep learning: machines, what each row says of each claim, and published GPUs."""
 
 from convscope_report import ReportError, operations, published
-from convscope_report.contexts import best_by, contexts, in_order, is_suspect, passes_of
+from convscope_report.contexts import best_by, contexts, in_order, is_suspect, passes_of, paths_of
 from convscope_report.results import conditions, dictionaries
 from convscope_report.table import Cell, Column, Table
 from convscope_report.tables.claims import (
@@ -50,7 +50,8 @@ def why_gpu(results, options) -> list:
     ranked = ranked[ranked["cache"] == "cold"]
     if ranked.empty:
         raise ReportError(
-            "none of the records was measured with cold caches and is right; `convscope run` measures some"
+            f"{paths_of(results)}: none of the records was measured with cold caches and is right; "
+            "`convscope run` measures some"
         )
     ranked = ranked.assign(machine=[machine(record) for record in dictionaries(ranked)])
     wanted = conditions(options.where, "--where")

@@ -3,7 +3,13 @@
 from pathlib import Path
 
 from convscope_report import ReportError, operations, published
-from convscope_report.contexts import counts_of, layers_left_out, passes_left_out, right_contexts
+from convscope_report.contexts import (
+    counts_of,
+    layers_left_out,
+    passes_left_out,
+    right_contexts,
+    right_records,
+)
 from convscope_report.figures import NAMES, figures
 from convscope_report.results import CANDIDATE, conditions
 from convscope_report.tables import (
@@ -111,8 +117,7 @@ def plot(options) -> int:
     """Draw the figures and print the paths of their files."""
     formats = formats_of(options, PLOT_FORMATS)
     results = load(options)
-    if results.ranked().empty:
-        raise ReportError(f"{options.name}: no record of these results was measured and right")
+    right_records(results)
     made = []
     for name in NAMES if options.name == "all" else (options.name,):
         drawn = figures(name, results)
