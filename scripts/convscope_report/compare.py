@@ -19,11 +19,10 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from convscope_report import ReportError
 from convscope_report.contexts import is_suspect
@@ -32,7 +31,7 @@ from convscope_report.results import CANDIDATE, Results, as_text, dictionaries
 from convscope_report.steadied import steadied
 
 CONFIDENCE = 0.99
-Z = float(norm.ppf((1 + CONFIDENCE) / 2))  # standard deviations that an interval reaches
+Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)  # standard deviations that an interval reaches
 FLOOR_QUANTILE = 0.95  # of the distances of the two series of --aa, over all records of both runs
 DEFAULT_FLOOR = 0.05  # where nothing is measured
 ASSUMED = "assumed: neither run has --aa nor a calibrated machine"
@@ -228,6 +227,9 @@ def together(of_pairs: list, typical: float, floor: float, matters: float) -> Co
     is shrunk towards the typical one of all candidates, which weighs as PRIOR more pairs (Smyth 2004); it is
     no less than that of the samples.
     """
+    # Imported here: it takes as long to load as many a verb to run.
+    from scipy.special import stdtrit  # the quantiles of Student's distribution
+
     usable = [made for made in of_pairs if made.ratio is not None]
     if len(usable) < 2:
         first = (usable or of_pairs)[0]
@@ -239,7 +241,7 @@ def together(of_pairs: list, typical: float, floor: float, matters: float) -> Co
     freedom = PRIOR + n - 1
     variance = (PRIOR * typical + (n - 1) * np.var(logs, ddof=1)) / freedom
     variance = max(variance, float(np.mean([variance_within(pair) for pair in usable])))
-    reach = float(student.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance / n)
+    reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(variance / n)
     middle = float(np.mean(logs))
     made = sorted(usable, key=lambda pair: pair.ratio)[n // 2]
     made.drift = math.exp(np.mean([math.log(pair.drift or 1.0) for pair in usable]))

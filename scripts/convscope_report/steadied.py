@@ -42,7 +42,10 @@ class Side:
         order = np.argsort(at, kind="stable")
         self.candidate, self.time = candidate[order], np.log(times[order])
         self.members = [np.flatnonzero(self.candidate == one) for one in range(len(records))]
-        self.is_shared = np.array([is_shared(window[window >= 0]) for window in running(self.candidate)])
+        self.places = np.full((len(records), max(map(len, self.members))), len(order))
+        for row, members in zip(self.places, self.members, strict=True):
+            row[: len(members)] = members
+        self.is_shared = is_shared(running(self.candidate), len(records))
         self.trend = np.zeros(len(order))
         self.speed = self.smoothed(np.log(speeds[order]))
 
@@ -51,15 +54,18 @@ class Side:
         shared = np.flatnonzero(self.is_shared)
         if len(shared) == 0:
             return np.zeros(len(values))
-        medians = np.nanmedian(running(values)[shared], axis=1)
+        medians = medians_of(running(values)[shared])
         middle = np.median(medians)
         return np.interp(np.arange(len(values)), shared, medians, left=middle, right=middle)
+
+    def by_candidate(self, values: np.ndarray) -> np.ndarray:
+        """Return a value for each sample as a row for each candidate, NaN behind its last."""
+        return np.append(values, np.nan)[self.places]
 
     def follow(self, slopes: np.ndarray) -> None:
         """Fit the trend to what these slopes leave."""
         left = self.time - slopes[self.candidate] * self.speed
-        for members in self.members:
-            left[members] -= np.median(left[members] - self.trend[members])
+        left -= medians_of(self.by_candidate(left - self.trend))[self.candidate]
         self.trend = self.smoothed(left)
         self.trend -= np.median(self.trend[self.is_shared])
 
@@ -68,17 +74,18 @@ class Side:
 
         Of the samples that are near what these slopes say, speed and time relative to their means.
         """
-        found = []
-        for slope, members in zip(slopes, self.members, strict=True):
-            time, speed = self.time[members] - self.trend[members], self.speed[members]
-            residual = time - slope * speed
-            residual -= np.median(residual)
-            near = np.abs(residual) <= OUTLIER * TO_DEVIATION * np.median(np.abs(residual))
-            time, speed, residual = (
-                values[near] - np.mean(values[near]) for values in (time, speed, residual)
-            )
-            found.append((speed @ time, speed @ speed, len(residual), residual @ residual))
-        return np.array(found)
+        time, speed = self.by_candidate(self.time - self.trend), self.by_candidate(self.speed)
+        residual = time - slopes[:, None] * speed
+        residual -= medians_of(residual)[:, None]
+        deviations = TO_DEVIATION * medians_of(np.abs(residual))
+        near = np.abs(residual) <= OUTLIER * deviations[:, None]
+        counts = near.sum(axis=1)
+        time, speed, residual = (
+            np.where(near, values - (values.sum(axis=1, where=near) / counts)[:, None], 0)
+            for values in (time, speed, residual)
+        )
+        products = (speed * time, speed * speed, near, residual * residual)
+        return np.stack([values.sum(axis=1) for values in products], axis=1)
 
     def samples_ms(self, slopes: np.ndarray) -> list:
         """Return the samples in ms without slope and trend, by candidate."""
@@ -86,10 +93,18 @@ class Side:
         return [steady[members] for members in self.members]
 
 
-def is_shared(candidates: np.ndarray) -> bool:
-    """Whether neighbouring samples are of MIN_CANDIDATES, and of none of these more than half."""
-    counts = np.bincount(candidates)
-    return np.count_nonzero(counts) >= MIN_CANDIDATES and 2 * counts.max() <= len(candidates)
+def medians_of(windows: np.ndarray) -> np.ndarray:
+    """Return the median of each row, whose NaN are left out."""
+    ordered, rows = np.sort(windows, axis=1), np.arange(len(windows))  # NaN last
+    counts = np.count_nonzero(~np.isnan(windows), axis=1)
+    return (ordered[rows, (counts - 1) // 2] + ordered[rows, counts // 2]) / 2
+
+
+def is_shared(windows: np.ndarray, candidates: int) -> np.ndarray:
+    """Whether the samples of each row are of MIN_CANDIDATES, and of none of these more than half."""
+    counts = np.stack([np.count_nonzero(windows == one, axis=1) for one in range(candidates)], axis=1)
+    is_mixed = np.count_nonzero(counts, axis=1) >= MIN_CANDIDATES
+    return is_mixed & (2 * counts.max(axis=1) <= counts.sum(axis=1))
 
 
 def running(values: np.ndarray) -> np.ndarray:

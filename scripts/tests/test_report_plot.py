@@ -224,10 +224,10 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
         ),
         (
             ["scaling", "--where", "outcome=unsupported"],
-            "no record of these results was measured and right",
+            "out: none of the records was measured and is right",
         ),
         (["layers", "--format", "jpeg"], "found 'jpeg'; allowed are png, svg, pdf"),
-        (["roofline", "--where", "outcome=unsupported"], "no record of these results was measured and right"),
+        (["roofline", "--where", "outcome=unsupported"], "out: none of the records was measured"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(small_results, tmp_path, capsys, flags, words):

@@ -27,6 +27,9 @@ constexpr int64_t kMaxDepth = 256;
 constexpr int64_t kWideGroup = 3;
 // Narrow ones are multiplied one at a time, which stays in L1, and packed in long pieces of B's rows.
 constexpr int64_t kNarrowGroup = 8;
+// Of so small a depth, or less, a product is bound by the writing of C, which long pieces of few rows speed
+// up more than a B in L1.
+constexpr int64_t kMaxDepthByBlocks = 48;
 // Rows in a packed block of A: half of L2.
 constexpr int64_t kMaxRows = 504;
 // Of small images whose columns are one matrix: eight images of 7x7.
@@ -146,8 +149,12 @@ class Part {
   // A block of rows times a group of panels; `a` and `b` are what is packed.
   void multiply_group(const Block& block, const float* a, const float* b, int64_t j, int64_t columns,
                       float* tile) const {
-    // The micro-kernel goes panel by panel itself: a call for each register block would show where the depth
-    // is small.
+    if (has_narrow_panels_ && column_pixels_ == 0 && !b_in_place_ && block.depth <= kMaxDepthByBlocks) {
+      for (int64_t n = 0; n < block.blocks; ++n)
+        multiply(block, row_block(block.rows, block.blocks, n), a, b, j, columns, {p_.b.data, 0}, tile);
+      return;
+    }
+    // The micro-kernel goes panel by panel itself: a call for each register block would show.
     if (has_narrow_panels_ && column_pixels_ == 0)
       return multiply(block, {0, block.rows}, a, b, j, columns,
                       b_in_place_ ? Prefetch{} : Prefetch{p_.b.data, 0}, tile);

@@ -293,6 +293,8 @@ def save(figures: list, folder: Path, formats) -> list:
             # Without a date in the file, the same results give the same bytes.
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
             figure.drawing.savefig(path, dpi=300, metadata=metadata)
+            # The other formats are laid out as the first is: to lay out takes as long as to draw.
+            figure.drawing.set_layout_engine("none")
             paths.append(path)
         pyplot.close(figure.drawing)
     return paths

@@ -1,6 +1,6 @@
 """Tables of algorithms and layers under one set of circumstances: times, operations, errors, passes."""
 
-from scipy.stats import gmean
+import numpy as np
 
 from convscope_report import ReportError
 from convscope_report.contexts import (
@@ -216,7 +216,7 @@ def over_forward(title, circumstances, records, name) -> Table:
         ratios = [ratio(back, forth) for back, forth in medians]
         known = [cell for cell in ratios if cell is not None]
         if known:
-            mean = float(gmean([cell.value for cell in known]))
+            mean = float(np.exp(np.mean(np.log([cell.value for cell in known]))))
             table.add(algorithm, *ratios, Cell(mean, suspect=any(cell.suspect for cell in known)))
     return table
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from itertools import combinations
 
-from scipy.stats import spearmanr
+import numpy as np
+import pandas as pd
 
 from convscope_report import ReportError
 from convscope_report.contexts import (
@@ -266,11 +267,11 @@ def ranks(title, circumstances, records) -> Table:
             ]
             correlation = None
             if len(common) >= 3:
-                pairs = [
-                    [found[layer, name, method]["full_median_ms"] for method in common]
+                sides = [
+                    pd.Series([found[layer, name, method]["full_median_ms"] for method in common]).rank()
                     for name in (one, other)
                 ]
-                correlation = float(spearmanr(*pairs).statistic)
+                correlation = float(np.corrcoef(*sides)[0, 1])
             table.add(layer, one, other, len(common), correlation)
     table.note("Spearman's: 1 the same order, -1 the reverse; - with fewer than three methods in common.")
     return table
