@@ -25,7 +25,7 @@ std::string memory_defect(std::span<const RankPlace> places, std::span<const int
         needed += bytes[other];
         ++ranks;
       }
-    if (TrainingStep::leave_room(needed, by.there)) continue;
+    if (TrainingStep::leaves_room(needed, by.there)) continue;
     return fmt::format(
         "the steps of {} on {}{} need {} for tensors, more than three quarters of its {}; take fewer ranks "
         "of a machine, or a smaller --batch",

@@ -35,8 +35,8 @@ class TrainingStep {
   // Bytes that the constructor allocates, but for images' labels and losses.
   static int64_t bytes_needed(const StepNetwork& network, Device& device);
   int64_t bytes() const;  // those of this one
-  // Whether so many leave a quarter of the memory for workspaces.
-  static bool leave_room(int64_t bytes, int64_t memory) { return bytes <= memory / 4 * 3; }
+  // Whether a step of so many bytes leaves a quarter of the memory for workspaces.
+  static bool leaves_room(int64_t bytes, int64_t memory) { return bytes <= memory / 4 * 3; }
 
   const StepNetwork& network() const { return network_; }
   const StepProgram& program() const { return program_; }

@@ -125,7 +125,7 @@ def bench(root, tmp_path):
 
     `code` is the run's, `failing` the beginning of the arguments with which convscope-report fails; the error
     output must be `said`. The line of `convscope calibrate` is left out unless `all_lines` are asked for.
-    The caller stands in the copy, or in the folder `cwd`.
+    The caller stands in the copy, or in the folder `cwd`. Of flags that are `wrong` a dry run ends with 2.
     """
     (tmp_path / "scripts").mkdir()
     (tmp_path / "build").mkdir()
@@ -135,8 +135,9 @@ def bench(root, tmp_path):
     for name in ("setup", "build"):
         stand_in(tmp_path / "scripts" / name, 0)
 
-    def call(*arguments, code=0, failing="nothing", said="", all_lines=False, cwd=tmp_path):
-        stand_in(tmp_path / "build" / "convscope", code, calibrated=True)
+    def call(*arguments, code=0, failing="nothing", said="", all_lines=False, cwd=tmp_path, wrong=False):
+        cases = f"calibrate*) exit 0 ;; *--dry-run) exit {2 if wrong else 0} ;;"
+        stand_in(tmp_path / "build" / "convscope", code, cases=cases)
         stand_in(tmp_path / "scripts" / "convscope-report", 0, failing)
         command = [tmp_path / "scripts" / "bench", *arguments]
         run = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=30, check=False)
@@ -150,8 +151,8 @@ def bench(root, tmp_path):
 CALIBRATE = "convscope calibrate --if-unknown"
 
 
-def stand_in(path, code, failing="nothing", calibrated=False):
-    cases = f'"{failing}"*) exit 2 ;;' + (" calibrate*) exit 0 ;;" if calibrated else "")
+def stand_in(path, code, failing="nothing", cases=""):
+    cases = f'"{failing}"*) exit 2 ;; {cases}'
     path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*"\ncase "$*" in {cases} esac\nexit {code}\n')
     path.chmod(0o755)
 

@@ -23,6 +23,13 @@ def test_a_machine_that_is_unknown_is_calibrated_before_it_is_measured(bench):
     assert lines[3].startswith("convscope run")
 
 
+def test_what_is_wrong_is_found_before_the_machine_is_calibrated(bench):
+    assert bench("nett.json", code=2, wrong=True, all_lines=True) == (
+        2,
+        ["setup --without-tests", "build release convscope"],
+    )
+
+
 def test_what_is_calibrated_is_what_will_be_measured(bench):
     _, lines = bench("--device", "cuda:1,cpu", "--batch", "1", "--threads=1,2", all_lines=True)
     assert lines[2] == "convscope calibrate --if-unknown --device=cuda:1,cpu --threads=1,2"
@@ -64,7 +71,7 @@ def test_a_run_ends_with_the_script_that_is_killed(bench, tmp_path):
         pytest.skip("there is no setpriv")
     bench()
     (tmp_path / "build" / "convscope").write_text(
-        "#!/bin/sh\n[ $1 = run ] || exit 0\necho here\nexec sleep 600\n"
+        "#!/bin/sh\ncase $* in *--dry-run | cal*) exit ;; esac\necho here\nexec sleep 600\n"
     )
     script = subprocess.Popen([tmp_path / "scripts" / "bench"], stdout=subprocess.PIPE, text=True)
     while script.stdout.readline() != "here\n":

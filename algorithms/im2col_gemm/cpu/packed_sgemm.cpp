@@ -27,8 +27,8 @@ constexpr int64_t kMaxDepth = 256;
 constexpr int64_t kWideGroup = 3;
 // Narrow ones are multiplied one at a time, which stays in L1, and packed in long pieces of B's rows.
 constexpr int64_t kNarrowGroup = 8;
-// Of so small a depth, or less, a product is bound by the writing of C, which long pieces of few rows speed
-// up more than a B in L1.
+// At this depth or less the writes of C bound a product. Each register block of rows is then multiplied with
+// all panels, so that C is written in long pieces; B comes from L2.
 constexpr int64_t kMaxDepthByBlocks = 48;
 // Rows in a packed block of A: half of L2.
 constexpr int64_t kMaxRows = 504;

@@ -12,10 +12,11 @@ namespace {
 
 // With so many rows of A, or fewer, packing narrow panels takes more time than it saves.
 constexpr int64_t kMaxRowsInPlace = 64;
-// Unless the depth is smaller: packed panels then fill L2 with more columns.
-constexpr int64_t kMinDepthInPlace = 33;
 // With a transposed A of so small a depth, or less, so does packing it: its lines stay in L1.
 constexpr int64_t kMaxDepthInPlace = 64;
+// A B of this depth or less is packed for any number of rows: its panels then hold many columns, and C is
+// written in long pieces.
+constexpr int64_t kMaxDepthPacked = 32;
 // The lines of a column-major matrix are added to one sum after the other: not so many that it becomes
 // inexact.
 constexpr int64_t kMaxDepthByLines = 4096;
@@ -54,7 +55,7 @@ bool a_in_place(const MatrixProduct& product) {
 }
 bool b_in_place(const MatrixProduct& product) {
   return is_b_in_rows(product) &&
-         (!has_narrow_panels() || (product.rows <= kMaxRowsInPlace && product.depth >= kMinDepthInPlace));
+         (!has_narrow_panels() || (product.rows <= kMaxRowsInPlace && product.depth > kMaxDepthPacked));
 }
 
 bool by_rows(const MatrixProduct& product, int64_t columns) {

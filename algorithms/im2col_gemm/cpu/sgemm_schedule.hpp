@@ -25,9 +25,9 @@ int64_t lanes();
 
 // Whether a panel of B is one cache line wide, as where there are 16 registers (AVX2), and not two. Such a
 // panel leaves half of L1 free and is best multiplied with all rows before the next; its rows in place are a
-// page and a line each, so that B is packed unless few rows are multiplied with it. A register tile has six
-// rows there, so that a transposed A in place is a line for every six elements: it is packed unless its depth
-// is small.
+// page and a line each, so that B is packed unless few rows are multiplied with it and the depth is not
+// small. A register tile has six rows there, so that a transposed A in place is a line for every six
+// elements: it is packed unless its depth is small.
 bool has_narrow_panels();
 
 // The largest number of columns for which rows of A and B are both read in place.

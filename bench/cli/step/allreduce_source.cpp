@@ -20,8 +20,8 @@
 namespace convscope {
 namespace {
 
-// Of ranks that all run the same.
-void meet_ranks(MpiJob& job, const Program& program) {
+// Throws UsageError where the ranks differ in program or flags.
+void check_same_program(MpiJob& job, const Program& program) {
   uint64_t hash = hash_of_program();
   for (size_t i = 1; i < program.argv.size(); ++i) hash = hash_of_text(hash, program.argv[i] + "\n");
   met_ranks(job, hash);
@@ -77,7 +77,7 @@ RowSource::RowSource(const AllReduceOptions& options, const Program& program)
     if (!job_ && launch().rank != 0) say_of_this_rank(program, why_no_mpi_);
     if (!job_) return;
     try {
-      meet_ranks(*job_, program);
+      check_same_program(*job_, program);
     } catch (const std::exception& error) {
       say_of_this_rank(program, error.what());
       throw;

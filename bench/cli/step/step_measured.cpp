@@ -115,7 +115,7 @@ void check_device(const CLI::App& verb, DeviceId device) {
 }  // namespace
 
 bool has_memory_for(const StepNetwork& network, Device& device) {
-  return TrainingStep::leave_room(TrainingStep::bytes_needed(network, device), device.usable_bytes());
+  return TrainingStep::leaves_room(TrainingStep::bytes_needed(network, device), device.usable_bytes());
 }
 
 void check_memory(const StepNetwork& network, Device& device) {
