@@ -1,6 +1,7 @@
 """`scripts/reproduce-paper`: the runs, tables and figures of a small network, all of them."""
 
 import csv
+import fcntl
 import json
 import os
 import re
@@ -115,10 +116,9 @@ def test_slides_26_to_30_stand_beside_steps_from_this_machines_rows(paper):
     )  # fmt: skip
 
 
-def test_help_says_what_it_does(root):
-    done = subprocess.run(
-        [root / "scripts" / "reproduce-paper", "--help"], capture_output=True, text=True, check=False
-    )
+def test_help_says_what_it_does(root, tmp_path):
+    script = os.path.relpath(root / "scripts" / "reproduce-paper", tmp_path)
+    done = subprocess.run([script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "[--out DIR]" in done.stdout
 
@@ -128,3 +128,91 @@ def test_a_wrong_argument_is_named(root):
         [root / "scripts" / "reproduce-paper", "--outt", "x"], capture_output=True, text=True, check=False
     )
     assert run.returncode == 2 and "unknown argument --outt; allowed are --out" in run.stderr
+
+
+# A program that only says what it is asked to measure, and ends it as `fault` says.
+SCRIPTED = """#!/bin/sh
+case "$1" in
+  info) echo '{{"device": {{"name": "a CPU", "cores": 2}}}}' ;;
+  list) echo '[]' ;;
+  *) echo "$*" >"${{0%/*}}/measured"; {fault} ;;
+esac
+"""
+
+
+@pytest.fixture
+def stopped(root, tmp_path):
+    """A function that starts the script, in a folder with a blank, on a program with such a fault.
+
+    All paths are relative to that folder.
+    """
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "tiny.json").write_text(json.dumps(NETWORK))
+
+    def start(fault):
+        program = folder / "convscope"
+        program.write_text(SCRIPTED.format(fault=fault))
+        program.chmod(0o755)
+        words = ["--config", "tiny.json", "--convscope", "./convscope", "--out", "out"]
+        command = [root / "scripts" / "reproduce-paper", *words]
+        return subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    return folder, start
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("exit 2", 2, "{out}/runs/base ended with 2; what was wrong is above"),
+        ("kill -9 $$", 2, "{out}/runs/base ended with 137; what was wrong is above"),
+        ("exit 130", 130, "interrupted; call it again and it goes on"),
+    ],
+)
+def test_a_run_that_leaves_no_folder_is_named(stopped, fault, code, words):
+    folder, start = stopped
+    process = start(fault)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == code
+    [line] = [line for line in said.splitlines() if line.startswith("reproduce-paper: ")]
+    assert words.format(out=folder / "out") in line
+    assert "mv: " not in said
+    assert f"run {folder}/tiny.json --device cpu" in (folder / "measured").read_text()
+
+
+@pytest.mark.parametrize("is_of_this_config", [True, False])
+def test_a_stopped_run_goes_on_where_it_is_of_the_same_flags(stopped, is_of_this_config):
+    folder, start = stopped
+    run = folder / "out" / "runs" / "base"
+    run.mkdir(parents=True)
+    config = folder / ("tiny.json" if is_of_this_config else "other.json")
+    words = ["run", str(config), "--device", "cpu", "--first-backward-data", "--aa", "--out", str(run)]
+    (run / "journal.jsonl").write_text(json.dumps({"kind": "run", "argv": ["convscope", *words]}) + "\n")
+    process = start("exit 130")
+    process.communicate(timeout=60)
+    assert (folder / "measured").read_text().startswith(f"run --resume {run}\n") == is_of_this_config
+    assert run.exists() == is_of_this_config
+
+
+def test_a_second_one_in_the_same_folder_is_refused(stopped):
+    folder, start = stopped
+    (folder / "out").mkdir()
+    lock = os.open(folder / "out", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    process = start("exit 130")
+    said = process.communicate(timeout=60)[1]
+    os.close(lock)
+    assert process.returncode == 2
+    assert said == f"reproduce-paper: another reproduce-paper is at work in {folder}/out\n"
+
+
+def test_a_run_ends_with_the_script_that_is_killed(stopped):
+    if shutil.which("setpriv") is None:
+        pytest.skip("there is no setpriv")
+    _, start = stopped
+    process = start("echo here >&2; exec sleep 600")
+    assert process.stderr.readline() == "here\n"
+    process.kill()
+    process.communicate(timeout=60)  # until nobody has its output
