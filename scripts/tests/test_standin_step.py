@@ -198,6 +198,6 @@ def test_a_step_that_the_device_has_no_memory_for_is_refused(step):
     code, said, rows = step("--batch", "60000", memory_bytes=2 << 30)
     assert code == 2, said
     assert "a step of small at batch 60000 needs " in said
-    assert "stand-in (virtual time) has " in said
+    assert "more than three quarters of what NVIDIA H200, stand-in (virtual time) has, " in said
     assert "take a smaller --batch" in said
     assert not rows
