@@ -1,11 +1,10 @@
 #include "bench/emulator/emulator_device.hpp"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "bench/device/cpu/system_files.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/emulator/emulator_queue.hpp"
 #include "bench/emulator/sanitizers.hpp"
@@ -69,7 +68,7 @@ using emulated::DeviceMemory;
 EmulatorDevice::EmulatorDevice(EmulatorOptions options) : options_(options) {
   info_.kind = DeviceKind::emulator;
   info_.name = "host emulator of CUDA kernels";
-  info_.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  info_.memory_bytes = allowed_memory("");
 }
 
 std::unique_ptr<Queue> EmulatorDevice::make_queue() {

@@ -14,6 +14,7 @@
 
 #include "bench/device/buffer.hpp"
 #include "bench/device/cpu/cpu_device.hpp"
+#include "bench/device/cpu/system_files.hpp"
 #include "bench/device/device_error.hpp"
 #include "bench/emulator/diagnostics_source.hpp"
 #include "bench/emulator/emulator_device.hpp"
@@ -133,6 +134,10 @@ TEST(Executor, RefusesAPointerThatIsNotDeviceMemory) {
   float on_host = 0;
   EXPECT_THROW(kKernels.write_one(&on_host, *queue), DeviceError);
   EXPECT_EQ(on_host, 0.0f);
+}
+
+TEST(Executor, HasTheMemoryThatTheProcessMayHave) {
+  EXPECT_EQ(EmulatorDevice().info().memory_bytes, allowed_memory(""));
 }
 
 TEST(Executor, RefusesTheQueueOfAnotherDevice) {

@@ -14,8 +14,6 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kDash = "-";
-
 std::string time_text(const OperationRow* row) {
   return row != nullptr ? milliseconds_text(row->time.median) : kDash;
 }

@@ -211,6 +211,13 @@ std::string unpack_xz(std::string_view bytes) {
   return content;
 }
 
+Json json_from_bytes(std::string_view bytes) {
+  if (bytes.starts_with("\x1f\x8b"))  // RFC 1952, section 2.3.1
+    throw UsageError(
+        "it is compressed by gzip, where only xz is read: unpack it with gunzip; xz -T0 compresses it again");
+  return parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes);
+}
+
 std::string read_file(const std::string& path) {
   constexpr size_t chunk = size_t{1} << 20;
   const FileDescriptor file = open_file(path, O_RDONLY);
@@ -303,7 +310,7 @@ ResultFile read_results(const std::string& path) {
 }
 
 ResultFile results_from_bytes(std::string_view bytes, const std::string& file) try {
-  return result_file_from_json(parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes));
+  return result_file_from_json(json_from_bytes(bytes));
 } catch (const UsageError& error) {
   fail(file, error.what());
 }

@@ -50,6 +50,8 @@ ResultFile results_from_bytes(std::string_view bytes, const std::string& file);
 // damaged, cut off, or larger than 1 GiB when unpacked.
 bool is_xz(std::string_view bytes);
 std::string unpack_xz(std::string_view bytes);
+// The JSON in a file's bytes, plain or so compressed. Throws UsageError where they are neither.
+nlohmann::ordered_json json_from_bytes(std::string_view bytes);
 
 // The bytes of a file. Throws UsageError with the path and the system's words.
 std::string read_file(const std::string& path);

@@ -90,6 +90,12 @@ TEST_F(ResultFiles, AreReadFromAKeptRunAsFromItsFolder) {
               AllOf(HasSubstr("kept.json.xz"), HasSubstr("cut off")));
 }
 
+TEST_F(ResultFiles, ThatGzipCompressedAreCalledThat) {
+  write("kept.json.gz", "\x1f\x8b\x08 and more");
+  EXPECT_THAT(error_of([&] { read_results(path("kept.json.gz")); }),
+              AllOf(HasSubstr("kept.json.gz: it is compressed by gzip"), HasSubstr("unpack it with gunzip")));
+}
+
 TEST_F(ResultFiles, AreReplacedWholeAndLeaveNothingElse) {
   ResultFile file = sample();
   write_results(path("out"), file);

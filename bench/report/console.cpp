@@ -34,8 +34,7 @@ TextTable timed_table(const ResultRecord* baseline) {
 
 // The cells of one row of it; without a speed-up where there is no baseline.
 std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* baseline) {
-  const std::string dash = "-";
-  std::vector<std::string> texts{marked_name(record), dash, dash, dash, dash};
+  std::vector<std::string> texts{marked_name(record), kDash, kDash, kDash, kDash};
   if (is_timed(record)) {
     const Statistics& s = record.time->full.statistics;
     texts[1] = milliseconds_text(s.median);
@@ -48,9 +47,9 @@ std::vector<std::string> cells(const ResultRecord& record, const ResultRecord* b
   }
   texts.push_back(bytes_text(record.workspace_bytes));
   const auto& error = record.accuracy.relative_l2;
-  texts.push_back(error ? fmt::format("{:.1e}", *error) : dash);
+  texts.push_back(error ? fmt::format("{:.1e}", *error) : kDash);
   const bool compared = baseline != nullptr && is_timed(record);
-  texts.push_back(compared ? speed_up_text(record, *baseline) : dash);
+  texts.push_back(compared ? speed_up_text(record, *baseline) : kDash);
   return texts;
 }
 

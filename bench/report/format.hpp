@@ -46,6 +46,9 @@ inline constexpr std::string_view kSuspectSpeedUp =
 // What a column against this baseline is called: its library, "onednn" where there is no baseline.
 std::string baseline_name(const ResultRecord* baseline);
 
+// A cell of a table without anything to show.
+inline constexpr const char* kDash = "-";
+
 // "a, b, c"
 std::string comma_list(const std::vector<std::string>& words);
 

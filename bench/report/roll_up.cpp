@@ -73,7 +73,7 @@ bool print_best_records(std::ostream& out, const std::vector<Unit>& units, doubl
     table.add({unit.label, fmt::format("{}", unit.key().count), marked_name(best), milliseconds_text(seconds),
                fmt::format("{:.0f}%", share),
                fmt::format("{:.1f}", unit.key().problem.nominal_flops() / seconds / 1e9),
-               baseline != nullptr ? speed_up_text(best, *baseline) : "-"});
+               baseline != nullptr ? speed_up_text(best, *baseline) : kDash});
     suspect = suspect || (baseline != nullptr && is_suspect_ratio(best, *baseline));
   }
   out << left_out_text(table.print(out, look), look);
@@ -91,10 +91,11 @@ bool print_sums(std::ostream& out, const std::vector<Unit>& units, bool complete
     const double seconds = total.seconds;
     const bool is_marked = baseline && (total.suspect || baseline->suspect);
     suspect = suspect || is_marked;
-    table.add({what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
-               fmt::format("{:.1f}", flops / seconds / 1e9),
-               baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds, is_marked ? "?" : "") : "-"},
-              mark, paint);
+    table.add(
+        {what + (total.suspect ? " (suspect records in it)" : ""), milliseconds_text(seconds),
+         fmt::format("{:.1f}", flops / seconds / 1e9),
+         baseline ? fmt::format("{:.2f}x{}", baseline->seconds / seconds, is_marked ? "?" : "") : kDash},
+        mark, paint);
   };
   add("best of each layer", *total_of(units, any_record), '*', colour::good);
   if (baseline) add("best " + library_of(units) + " of each layer", *baseline, ' ', colour::none);

@@ -12,6 +12,10 @@ target_link_libraries(convscope_flags INTERFACE OpenMP::OpenMP_CXX)
 # nothing over their neighbour on f32 multiply-adds and cost build time. Sanitizers make vector code many times slower to
 # compile: only the narrowest, and the widest that this machine has, are left there.
 set(disabled_targets "HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL")
+# Vectors whose size the compiler does not know cannot stand in arrays, as the kernels have them. On x86 there are none.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i.86)$")
+  string(APPEND disabled_targets "|HWY_SVE|HWY_SVE_256|HWY_SVE2|HWY_SVE2_128|HWY_RVV")
+endif()
 if(CONVSCOPE_SANITIZE)
   set(avx512)
   if(EXISTS /proc/cpuinfo)

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from convscope_report import ReportError
-from convscope_report.contexts import is_suspect
+from convscope_report.contexts import is_suspect, paths_of
 from convscope_report.figures import is_library
 from convscope_report.results import CANDIDATE, Results, as_text, dictionaries
 from convscope_report.steadied import steadied
@@ -162,7 +162,8 @@ def compare(a: Results, b: Results, matters: float) -> tuple:
     found = [made for pairs in contests.values() for made in compared(pairs, floor.share, matters)]
     if not found:
         raise ReportError(
-            f"the two have no candidate with a time in common: {why_nothing(left, right, bool(used))}"
+            f"{paths_of(a)} and {paths_of(b)} have no candidate with a time in common: "
+            f"{why_nothing(left, right, bool(used))}"
         )
     return found, floor, matters, only_a, [record for record in right if key(record, CANDIDATE) not in used]
 

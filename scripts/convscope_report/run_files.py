@@ -12,6 +12,7 @@ from pathlib import Path
 from convscope_report import ReportError
 
 SCHEMA_VERSIONS = (1, 2, 3)
+GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952, section 2.3.1
 
 
 def without_foreign(paths: list) -> list:
@@ -197,5 +198,14 @@ def is_kept(file: Path) -> bool:
 
 
 def content_of(file: Path) -> bytes:
-    """Return the bytes of a results.json, unpacked where it is a kept run."""
-    return lzma.decompress(file.read_bytes()) if is_kept(file) else file.read_bytes()
+    """Return the bytes of a results.json, unpacked where it is a kept run.
+
+    Raises ReportError where it is compressed by gzip, as the program refuses it.
+    """
+    content = file.read_bytes()
+    if content.startswith(GZIP_MAGIC):
+        raise ReportError(
+            f"{file}: it is compressed by gzip, where only xz is read: unpack it with gunzip; "
+            "xz -T0 compresses it again"
+        )
+    return lzma.decompress(content) if is_kept(file) else content

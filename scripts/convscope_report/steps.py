@@ -1,5 +1,6 @@
 """Steps on many GPUs that `convscope step --out` left: steps.json (docs/step_format.md) and their trace."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +33,13 @@ def read(path: Path, virtual_time: bool = False) -> list:
 
     Raises ReportError where it is none.
     """
-    timed = [row for row in read_all(path, virtual_time) if row["outcome"] == "good"]
+    rows = read_all(path, virtual_time)
+    timed = [row for row in rows if row["outcome"] == "good"]
     if not timed:
-        raise ReportError(f"{path}: all steps were refused; the column reason of steps.csv says why")
+        outcomes = ", ".join(
+            f"{count} {what}" for what, count in Counter(row["outcome"] for row in rows).items()
+        )
+        raise ReportError(f"{path}: no step has a time: {outcomes}; the column reason says why")
     return timed
 
 
@@ -47,6 +52,8 @@ def read_all(path: Path, virtual_time: bool = False) -> list:
     rows = rows_document(file, "rows of steps", AGAIN).get("rows")
     if not isinstance(rows, list) or not all(map(is_row, rows)):
         raise ReportError(f"{file}: no rows of steps; {AGAIN}")
+    if not rows:
+        raise ReportError(f"{file}: it holds no steps; {AGAIN}")
     if not virtual_time:
         refuse_virtual_time((row.get("device_name") for row in rows), file)
     return rows

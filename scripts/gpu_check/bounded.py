@@ -101,12 +101,14 @@ def run_bounded(
     log: Path | None = None,
     interrupted: Callable[[], bool] = lambda: False,
     tick: Callable[[int, float], None] = lambda process, seconds: None,
+    script: bool = False,
 ) -> Ending:
     """Run a command in a process group of its own, for at most `seconds` and the time that ending it takes.
 
     At the limit, or when `interrupted` says so, the command is asked to end (SIGTERM), and its whole group is
     killed GRACE_SECONDS later. `tick` is called five times a second with the process and the seconds so far.
-    The output goes into `log`, shortened in its middle.
+    The output goes into `log`, shortened in its middle. That of a `script` goes where this process's does,
+    and its whole group is asked to end, as a shell waits for what it runs.
     """
     begin = time.monotonic()
     kept = Kept()
@@ -114,23 +116,22 @@ def run_bounded(
         child = subprocess.Popen(
             [str(word) for word in command],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=None if script else subprocess.PIPE,
+            stderr=None if script else subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=_death_wish(),
         )
     except OSError as error:
         return Ending("absent", None, 0.0, f"{command[0]} cannot be run: {error.strerror}")
-    assert child.stdout is not None
-    pipe = child.stdout.fileno()
-    how, asked, reading = "ended", None, True
+    pipe = child.stdout.fileno() if child.stdout else -1
+    how, asked, reading = "ended", None, not script
     try:
         while child.poll() is None:
             now = time.monotonic()
             if asked is None and (now - begin >= seconds or interrupted()):
                 how = "interrupted" if interrupted() else "cut"
                 asked = now
-                _signal(os.kill, child.pid, signal.SIGTERM)
+                _signal(os.killpg if script else os.kill, child.pid, signal.SIGTERM)
             if asked is not None and now - asked >= GRACE_SECONDS:
                 _signal(os.killpg, child.pid, signal.SIGKILL)
                 if now - asked >= GRACE_SECONDS + KILL_SECONDS:
@@ -147,7 +148,8 @@ def run_bounded(
         while reading and time.monotonic() < drained:
             ready = select.select([pipe], [], [], 0)[0]
             reading = bool(ready) and _read(pipe, kept, 0)
-        child.stdout.close()
+        if child.stdout:
+            child.stdout.close()
         if log is not None:
             with contextlib.suppress(OSError):
                 log.write_bytes(kept.text().encode())

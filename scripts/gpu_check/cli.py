@@ -329,7 +329,7 @@ def carry_out(
 ) -> int:
     """Carry out a call, holding `locks`; raises CannotStart and KeyboardInterrupt."""
     clock = Clock(options.minutes)
-    place = find_place(home, options.build)
+    place = find_place(home, options.build, clock.left(), interrupted)
     stages = stages_of(place)
     now = chosen(stages, options.stages)
     folder, state = open_check(options, locks)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,22 +31,35 @@ class Place:
     configs: Path
 
 
-def find_place(home: Path, build: bool) -> Place:
+def _build(root: Path, seconds: float, interrupted: Callable[[], bool]) -> None:
+    script = root / "scripts" / "build"
+    ending = run_bounded([script, "release"], seconds, None, interrupted, script=True)
+    if ending.how == "interrupted":
+        raise KeyboardInterrupt
+    if ending.how == "cut":
+        raise CannotStart(f"building was {ending.words()}: --minutes was too short for it; build it before")
+    if not ending.good:
+        why = ending.words() if ending.how == "absent" else "the message is above"
+        raise CannotStart(f"building failed; {why}")
+
+
+def find_place(home: Path, build: bool, seconds: float, interrupted: Callable[[], bool]) -> Place:
     """Find the bundle or checkout that `home`, the folder of gpu-check, belongs to.
 
     A checkout is used as it was built: a node with a GPU often lacks what building needs, and its time is
-    dear. With `build` it is built first.
+    dear. With `build` it is built first, within `seconds`.
 
     Raises:
         CannotStart: there is no built program.
+        KeyboardInterrupt: the user interrupted.
 
     """
     if (home / "bin" / "convscope").exists():
         tests = [home / "bin" / "tests" / name for name in TESTS]
         return Place(home / "bin" / "convscope", tuple(t for t in tests if t.exists()), home / "configs")
     root = home.parent
-    if build and subprocess.run([root / "scripts" / "build", "release"], check=False).returncode != 0:
-        raise CannotStart("building failed; the message is above")
+    if build:
+        _build(root, seconds, interrupted)
     program = root / "build" / "convscope"
     if not program.exists():
         raise CannotStart(

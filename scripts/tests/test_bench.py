@@ -66,6 +66,20 @@ def test_paths_are_those_of_a_caller_in_another_folder(bench, tmp_path):
     assert lines[2] == "convscope run configs/vgg_16.json --resume=out/a", "which that folder lacks"
 
 
+def test_each_path_of_a_list_is_that_of_a_caller_in_another_folder(bench, tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    for name in ("a", "b", "hosts.xml"):
+        (there / name).touch()
+    lists = ["--rows", "a,out/kept,/c,b", "--operations=b,a", "--platform", "hosts.xml"]
+    _, lines = bench("--step", *lists, "--out=here", cwd=there)
+    rows = f"--rows={there}/a,out/kept,/c,{there}/b --operations={there}/b,{there}/a"
+    words = f"{rows} --platform={there}/hosts.xml --out={there}/here"
+    assert lines[2] == f"convscope step configs/alexnet.json {words}"
+    _, lines = bench("--step", *lists, "--out=here")
+    assert "--rows=a,out/kept,/c,b --operations=b,a --platform=hosts.xml" in lines[2]
+
+
 def test_a_run_ends_with_the_script_that_is_killed(bench, tmp_path):
     if shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv")

@@ -1,9 +1,10 @@
-"""scripts/build, with a cmake that only talks, and scripts/setup: what they show and say."""
+"""scripts/build, with a cmake that only talks, and scripts/setup; what vectors scripts/cmake has compiled."""
 
 import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -60,6 +61,79 @@ def test_a_failed_one_prints_what_the_compiler_said_and_nothing_else(build):
     )
     assert done.returncode == 2
     assert done.stderr == "a.cpp:1: error: no\nbuild: compiling failed; the compiler's words are above\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "x86_64-linux-gnu-g++: fatal error: Killed signal terminated program cc1plus",
+        "collect2: fatal error: ld terminated with signal 9 [Killed]",
+        "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+        "clang: error: unable to execute command: Killed",
+        "Killed",
+    ],
+)
+def test_a_compiler_that_was_killed_is_said_to_have_lacked_memory(build, said):
+    made = build(f'echo "{said}"; exit 1')
+    made["args"].append("convscope")
+    done = subprocess.run(**made, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "build: the memory ran out; with fewer jobs it may do: "
+        "CMAKE_BUILD_PARALLEL_LEVEL=1 scripts/build release convscope"
+    )
+
+
+@pytest.mark.parametrize("script", ["build", "build-all-archs"])
+def test_ctrl_c_stops_a_build_and_is_no_failure_of_the_compiler(root, build, tmp_path, script):
+    made = build("trap 'echo interrupted; exit 2' INT; kill -INT 0; sleep 60")
+    ninja = tmp_path / "ninja"
+    ninja.write_text('#!/bin/sh\n[ "$1" = -k ] || exit 0\ntrap "exit 2" INT; kill -INT 0; sleep 60\n')
+    ninja.chmod(0o755)
+    made["args"] = [root / "scripts" / script, "release" if script == "build" else tmp_path / "made"]
+    # All that a terminal would send it to, and nothing of this process.
+    alone = {
+        "start_new_session": True,
+        "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    }
+    done = subprocess.run(**made, **alone, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, f"{script}: stopped\n")
+
+
+TARGETS = """
+#include <hwy/detect_targets.h>
+#if HWY_TARGETS & (HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
+sve
+#endif
+#if HWY_TARGETS & HWY_NEON
+neon
+#endif
+"""
+PROJECT = """
+cmake_minimum_required(VERSION 3.22)
+project(targets LANGUAGES NONE)
+include({root}/scripts/cmake/convscope.cmake)
+message(STATUS "disabled: ${{disabled_targets}}")
+"""
+
+
+def test_arm64_is_compiled_for_vectors_of_a_known_size(root, tmp_path):
+    """By this machine's preprocessor, which is told that it is GCC's of an arm64."""
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(root=root))
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "made", "-DCMAKE_SYSTEM_NAME=Linux"]
+    command.append("-DCMAKE_SYSTEM_PROCESSOR=aarch64")
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    disabled = re.search(r"disabled: (\S+)", said)[1]
+
+    def enabled(*flags):
+        arm = ["__aarch64__", "__linux__", "__ARM_NEON", "__GNUC__=14", "__GNUC_MINOR__=2"]
+        arm = ["-undef", *(f"-D{name}" for name in arm)]
+        command = ["g++", "-E", "-P", "-x", "c++", *arm, *flags, "-"]
+        words = subprocess.run(command, input=TARGETS, capture_output=True, text=True, check=True).stdout
+        return words.split()
+
+    assert enabled() == ["sve", "neon"]
+    assert enabled(f"-DHWY_DISABLED_TARGETS=({disabled})") == ["neon"]
 
 
 @pytest.fixture

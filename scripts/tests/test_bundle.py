@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sysconfig
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -204,6 +206,43 @@ def test_one_that_fails_leaves_the_one_before_and_nothing_half_made(script, tmp_
     assert (folder / "gpu-check").read_text() == "old"
     assert packed.read_bytes() == whole
     assert sorted(tmp_path.iterdir()) == [folder, packed]
+
+
+@pytest.fixture
+def building(root, tmp_path):
+    """A function that starts a bundle in a checkout whose build does as its text says."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(root / "scripts" / "bundle", tmp_path / "scripts")
+    shutil.copytree(root / "scripts" / "gpu_check", tmp_path / "scripts" / "gpu_check")
+
+    def start(text):
+        build = tmp_path / "scripts" / "build"
+        build.write_text(f"#!/bin/bash\necho building $1 $2\n{text}\n")
+        build.chmod(0o755)
+        command = [tmp_path / "scripts" / "bundle"]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_ends_it_ends_its_build_which_is_seen(building, tmp_path, number, code):
+    process = building(f"touch {tmp_path}/begun; sleep 600 | cat")
+    while not (tmp_path / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)  # until nobody has its output
+    assert said == ("building release convscope\n", "")
+    assert process.returncode == code
+
+
+def test_a_build_that_fails_says_so_itself(building):
+    process = building("echo 'a.cpp:1: no' >&2; exit 2")
+    assert (
+        process.communicate(timeout=60)[1] == "a.cpp:1: no\nbundle: building failed; the message is above\n"
+    )
+    assert process.returncode == 1
 
 
 def test_a_folder_that_is_no_build_is_said_to_be(root, tmp_path):

@@ -63,8 +63,9 @@ def machines(request, root, convscope, tmp_path):
         environment = settle_standin(bundle, convscope, tmp_path)
         with (bundle.folder / "gpu_check" / "plan.py").open("a") as plan_file:
             plan_file.write(FEW)
-    (home / "bin").mkdir()
-    (home / "scripts").mkdir()
+    for name in ("bin", "scripts", "build"):
+        (home / name).mkdir()
+    (home / "build" / "convscope").touch()
     for path, text in (("bin/scp", SCP), ("scripts/bundle", BUNDLE), ("scripts/convscope-report", REPORT)):
         (home / path).write_text(text)
         (home / path).chmod(0o755)

@@ -45,6 +45,8 @@ def checkout(root, tmp_path):
     report = folder / "scripts" / "convscope-report"
     report.write_text(REPORT)
     report.chmod(0o755)
+    (folder / "build").mkdir()
+    (folder / "build" / "convscope").touch()
     return folder
 
 
@@ -136,8 +138,8 @@ def test_a_step_alone_is_kept_and_replaced_by_a_newer_one_of_the_same_class_of_m
 
     def imported(**what):
         run, _ = run_import(checkout, make_archive(tmp_path, {}, {"runs/step/tasks.json": rows(**what)}))
-        assert run.returncode == 0, run.stderr
         words = [line for line in run.stdout.splitlines() if line.startswith("not kept")]
+        assert run.returncode == len(words), run.stderr
         return json.loads(lzma.decompress(kept.read_bytes()))["rows"][0]["step"], words
 
     assert imported(step=1) == (1, [])
@@ -178,12 +180,28 @@ def test_predictions_are_judged_by_runs_of_their_own_and_by_those_that_were_cut(
     assert "0 of 2 predictions were wrong" in run.stdout
 
 
-def test_a_run_that_is_refused_has_no_tables(checkout, tmp_path):
+def test_a_run_that_is_refused_has_no_tables_and_alone_it_is_nothing_kept(checkout, tmp_path):
     (checkout / "scripts" / "refuse").touch()
-    run, calls = run_import(checkout, make_archive(tmp_path, {"alexnet-forward": document([record(4.2)])}))
-    assert run.returncode == 0
-    assert "0 runs kept" in run.stdout
+    runs = {"alexnet-forward": document([record(4.2)])}
+    run, calls = run_import(checkout, make_archive(tmp_path, runs))
+    assert run.returncode == 1
+    said = f"import-gpu-check: nothing was kept; why is above. The rest is in {tmp_path}/check-report\n"
+    assert run.stderr == said
     assert not any(call.startswith("table") for call in calls)
+    run, _ = run_import(checkout, make_archive(tmp_path, runs, {"runs/step/tasks.json": rows()}))
+    assert run.returncode == 0, run.stderr
+    assert "0 runs, rows of 1 stages kept in " in run.stdout
+
+
+def test_without_the_program_nothing_is_begun_but_rows_need_none(checkout, tmp_path):
+    (checkout / "build" / "convscope").unlink()
+    files = {"runs/step/tasks.json": rows()}
+    run, calls = run_import(checkout, make_archive(tmp_path, {"smoke": document([record(4.2)])}, files))
+    assert (run.returncode, calls) == (2, [])
+    assert f"{checkout}/build/convscope is missing, without which no run is kept; build it: " in run.stderr
+    assert not (tmp_path / "check-report").exists()
+    run, _ = run_import(checkout, make_archive(tmp_path, {}, files))
+    assert run.returncode == 0, run.stderr
 
 
 def test_what_is_no_archive_or_has_no_run_is_said_to_be(checkout, tmp_path):

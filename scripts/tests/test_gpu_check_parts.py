@@ -7,6 +7,7 @@ import lzma
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -38,14 +39,57 @@ def test_the_plan_is_printed_in_minutes_with_and_without_a_gpu(bundle, tmp_path)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_checkout_without_a_build_is_not_built(root, tmp_path):
+@pytest.fixture
+def checkout(root, tmp_path):
+    """A checkout that was not built: its gpu-check."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(root / "scripts" / "gpu-check", tmp_path / "scripts")
     shutil.copytree(root / "scripts" / "gpu_check", tmp_path / "scripts" / "gpu_check")
-    run = subprocess.run([tmp_path / "scripts" / "gpu-check"], capture_output=True, text=True, timeout=60)
+    return tmp_path / "scripts" / "gpu-check"
+
+
+def test_a_checkout_without_a_build_is_not_built(checkout, tmp_path):
+    run = subprocess.run([checkout], capture_output=True, text=True, timeout=60)
     assert run.returncode == cli.CANNOT
     assert "build/convscope is not there" in run.stderr
     assert not (tmp_path / "build").exists()
+
+
+def begin_to_build(checkout, text, *arguments):
+    """Start a check that builds first, by a script of that text."""
+    script = checkout.with_name("build")
+    script.write_text(f"#!/bin/bash\ntrap : EXIT\necho building $1\n{text}\n")
+    script.chmod(0o755)
+    return subprocess.Popen(
+        [checkout, "--build", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_check_that_is_interrupted_while_it_builds_ends_the_build(checkout, number):
+    process = begin_to_build(checkout, "sleep 600 | cat")
+    assert process.stdout.readline() == "building release\n"
+    process.send_signal(number)
+    errors = process.communicate(timeout=60)[1]  # until nobody has its output
+    assert process.returncode == cli.INTERRUPTED
+    assert errors == "gpu-check: interrupted before anything was run\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        (
+            "echo its own words >&2; exit 2",
+            [],
+            "its own words\ngpu-check: building failed; the message is above\n",
+        ),
+        ("sleep 600 | cat", ["--minutes", "0.005"], "--minutes was too short for it; build it before\n"),
+    ],
+)
+def test_a_build_that_fails_or_takes_more_than_the_time_of_the_call_is_said(checkout, text, arguments, said):
+    process = begin_to_build(checkout, text, *arguments)
+    assert process.communicate(timeout=60)[1].endswith(said)
+    assert process.returncode == cli.CANNOT
 
 
 def test_tools_are_found_on_the_path_first_and_then_in_the_toolkit(tmp_path, monkeypatch):

@@ -378,7 +378,8 @@ def test_what_records_differ_in_has_a_column():
 def test_nothing_in_common_and_bad_arguments_are_refused():
     done = report("compare", DATA / "basic", DATA / "schema1")
     assert done.code == 2
-    assert "no candidate with a time in common: network " in done.err and "; layer " in done.err
+    both = f"{DATA / 'basic'} and {DATA / 'schema1'}"
+    assert f"{both} have no candidate with a time in common: network " in done.err and "; layer " in done.err
     assert report("compare", DATA / "basic", DATA / "basic", "--matters", "0").code == 2
     assert report("compare", DATA / "basic", "nowhere").code == 2
 

@@ -1,6 +1,7 @@
 """What convscope-report says to files that it cannot use: one message, exit code 2, nothing printed."""
 
 import csv
+import gzip
 import io
 import json
 import subprocess
@@ -219,6 +220,13 @@ def test_file_that_is_no_text(tmp_path):
     done = report("table", "layers", tmp_path / "results.json")
     assert done.code == 2
     assert "cannot be read as text" in done.err
+
+
+@pytest.mark.parametrize("words", [["table", "layers"], ["table", "step-scaling"]])
+def test_a_file_of_gzip_is_called_that(words, tmp_path):
+    file = tmp_path / "run.json.gz"
+    file.write_bytes(gzip.compress(b"{}"))
+    assert f"{file}: it is compressed by gzip, where only xz is read: " in report(*words, file).err
 
 
 BAD_ARGUMENTS = {

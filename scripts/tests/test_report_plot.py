@@ -220,7 +220,7 @@ def test_files_of_every_kind(small_results, tmp_path, capsys):
     [
         (
             ["scaling", "--where", "batch=1"],
-            "every record has the same threads and batch; run with --threads",
+            "out: scaling: every record has the same threads and batch; run with --threads",
         ),
         (
             ["scaling", "--where", "outcome=unsupported"],

@@ -158,9 +158,12 @@ INCOMPLETE = {
         [row | {"threads": threads} for threads in (1, 2) for row in own_rows()],
         "are from records that differ in threads; give `convscope step --rows` a run",
     ),
-    "all refused": ([row | {"outcome": "refused"} for row in own_rows()], "all steps were refused"),
+    "all refused": (
+        [row | {"outcome": "refused"} for row in own_rows()],
+        f"no step has a time: {len(own_rows())} refused; the column reason says why",
+    ),
     "no numbers": ([own_rows()[0] | {"step_ms": "fast"}], "no rows of steps"),
-    "none": ([], "all steps were refused"),
+    "none": ([], "it holds no steps"),
 }
 
 

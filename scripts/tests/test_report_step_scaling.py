@@ -177,8 +177,12 @@ def test_times_of_disturbed_records_are_marked(kept):
 BAD = {
     "a measured step": ([step(2, basis="measured")], "has no modelled steps: `convscope step CONFIG"),
     "an older program's": ([step(2, scaling=None)], "scaling, fabric or batch_per_gpu is missing"),
-    "all refused": ([step(2, outcome="refused", reason="no_rows")], "no modelled step with a time"),
+    "all refused": (
+        [step(2, outcome="refused", reason="no_rows")],
+        "bad.json.xz: no modelled step with a time",
+    ),
     "no rows": ("fast", "no rows of steps"),
+    "none": ([], "bad.json.xz: it holds no steps"),
 }
 
 

@@ -340,3 +340,23 @@ def test_flags_may_stand_before_the_results():
     assert (before.code, before.out) == (0, behind.out)
     refused = report("table", "layers", "--wher", "pass=forward", DATA / "basic", "--unknown")
     assert refused.code == 2 and "--unknown" in refused.err
+
+
+NOTHING_TO_SHOW = {
+    "batch": ([], "all records have the same batch"),
+    "threads": ([], "all records have the same number of threads"),
+    "gpus": ([], "all records are of one machine"),
+    "layout": (["--where", "provider=convscope"], "no record moves its tensors"),
+    "fusion": ([], "no right record has an epilogue"),
+    "symmetry": (["--where", "pass=forward"], "no algorithm has both a forward and a backward record"),
+    "opcounts": (["--where", "outcome=unsupported"], "no record says how many operations"),
+    "first-layer": (["--where", "pass=forward,backward_data"], ""),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_SHOW)
+def test_a_table_without_anything_to_show_names_the_files(name):
+    flags, said = NOTHING_TO_SHOW[name]
+    done = report("table", name, DATA / "basic", *flags)
+    assert (done.code, done.out) == (2, "")
+    assert f"{DATA / 'basic'}: {said}" in done.err

@@ -110,7 +110,7 @@ DeviceInfo describe_cpu() {
   info.l1_bytes = caches.l1;
   info.l2_bytes = caches.l2;
   info.llc_bytes = caches.last_level;
-  info.memory_bytes = std::min(physical_memory(), control_group_memory(""));
+  info.memory_bytes = allowed_memory("");
   info.virtualised = has_hypervisor("");
   const MachineFacts facts = processor_facts("", allowed_cores());
   info.machine_class = machine_class(processor_label(facts), facts);

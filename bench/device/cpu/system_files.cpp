@@ -156,6 +156,10 @@ int64_t control_group_memory(const std::string& root) {
   return limit && *limit < kMeansNone ? static_cast<int64_t>(*limit) : std::numeric_limits<int64_t>::max();
 }
 
+int64_t allowed_memory(const std::string& root) {
+  return std::min(physical_memory(), control_group_memory(root));
+}
+
 std::optional<double> control_group_cores(const std::string& root) {
   return control_group_limit(
       root, "cpu",

@@ -39,6 +39,9 @@ int64_t physical_memory();
 // limit.
 int64_t control_group_memory(const std::string& root);
 
+// Bytes that the process may have: the lower of both.
+int64_t allowed_memory(const std::string& root);
+
 // Cores' worth of time that they allow, as 1.5 (`docker run --cpus`); nothing without a limit. Threads beyond
 // it are stopped in turn, whichever cores they may use.
 std::optional<double> control_group_cores(const std::string& root);

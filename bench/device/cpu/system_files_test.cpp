@@ -101,6 +101,14 @@ TEST_F(SystemFiles, ReadTheFirstVersionOfControlGroupsToo) {
   EXPECT_EQ(control_group_memory(root()), 1234);
 }
 
+TEST_F(SystemFiles, AllowTheMachinesMemoryOrAContainersLimitBelowIt) {
+  EXPECT_EQ(allowed_memory(root()), physical_memory());
+  write("sys/fs/cgroup/memory.max", "4611686018427387903");
+  EXPECT_EQ(allowed_memory(root()), physical_memory());
+  write("sys/fs/cgroup/memory.max", "4096");
+  EXPECT_EQ(allowed_memory(root()), 4096);
+}
+
 TEST_F(SystemFiles, SayOfHowManyCoresAContainerHasTheTime) {
   EXPECT_EQ(control_group_cores(root()), std::nullopt);
   write("proc/self/cgroup", "0::/a/b");

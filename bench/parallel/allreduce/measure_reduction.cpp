@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +39,9 @@ class HostValues final : public RankValues {
 
   bool has_library() const override { return fabric_.has_all_reduce(); }
   bool allocate(size_t values, size_t scratch) override {
-    const double needed = bytes_on_machine(places_, static_cast<size_t>(fabric_.rank()), values, scratch);
-    const std::optional<int64_t> available = available_memory("");
-    const bool is_short = available && needed > static_cast<double>(*available);
+    const int64_t free_there = available_memory("").value_or(std::numeric_limits<int64_t>::max());
+    const bool is_short = !has_room(places_, static_cast<size_t>(fabric_.rank()), values, scratch,
+                                    allowed_memory(""), free_there);
     // Before any rank takes its part, by which the others would find less and count it again.
     if (largest_over_ranks(fabric_, is_short ? 1 : 0) > 0) return false;
     try {
@@ -241,10 +241,15 @@ void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
   measure_reductions(fabric, values, rule, seed, rows);
 }
 
-double bytes_on_machine(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch) {
-  const auto sharing = std::ranges::count_if(
-      ranks, [&](const RankPlace& other) { return is_on_one_machine(other, ranks[rank]); });
-  return static_cast<double>(sharing) * static_cast<double>((2 * values + scratch) * sizeof(float));
+bool has_room(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch,
+              int64_t of_container, int64_t free_on_machine) {
+  const auto needed = [&](bool (*share)(const RankPlace&, const RankPlace&)) {
+    const auto sharing =
+        std::ranges::count_if(ranks, [&](const RankPlace& other) { return share(other, ranks[rank]); });
+    return static_cast<double>(sharing) * static_cast<double>((2 * values + scratch) * sizeof(float));
+  };
+  return needed(is_beside) <= static_cast<double>(of_container) &&
+         needed(is_on_one_machine) <= static_cast<double>(free_on_machine);
 }
 
 void model_reduction(ReductionRow& row, NetworkModel& network) {

@@ -2,6 +2,8 @@
 // calls it with the same rows.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "bench/parallel/allreduce/rank_values.hpp"
@@ -25,9 +27,11 @@ void measure_reductions(Fabric& fabric, RankValues& values, const SamplingRule& 
 void measure_reductions(Fabric& fabric, const SamplingRule& rule, uint64_t seed,
                         std::span<ReductionRow> rows);
 
-// Host memory that so many values on each rank take on the machine of rank `rank`, of all that share it: the
-// values, as much again for messages on their way, which MPI may need, and scratch.
-double bytes_on_machine(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch);
+// Whether host memory has room for so many values on each rank, as much again for messages on their way,
+// which MPI may need, and scratch, where rank `rank` is: those of its container in what that may have, those
+// of its machine in what is free there. In bytes.
+bool has_room(std::span<const RankPlace> ranks, size_t rank, size_t values, size_t scratch,
+              int64_t of_container, int64_t free_on_machine);
 
 // Sets the time and the bytes of a row of this network's fleet, or why it is refused.
 void model_reduction(ReductionRow& row, NetworkModel& network);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,8 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 // Rows of every reduction of so many bytes over n threads.
 std::vector<ReductionRow> rows_of(int n, int64_t bytes) {
@@ -124,8 +127,19 @@ TEST(MeasuredReductions, RefuseWhatDoesNotFitTheMemory) {
 TEST(MeasuredReductions, TakeTheMemoryOfAMachineForItsOwnRanksAlone) {
   const RankPlace one{"node1", 7, "a boot pid:[1]"}, other{"node2", 7, "another boot pid:[1]"};
   const std::vector<RankPlace> ranks{one, one, {"a container", 7, "a boot pid:[2]"}, other};
-  EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 0, 1000, 500), 3 * 4 * 2500);
-  EXPECT_DOUBLE_EQ(bytes_on_machine(ranks, 3, 1000, 500), 4 * 2500);
+  EXPECT_TRUE(has_room(ranks, 0, 1000, 500, kNoLimit, 3 * 4 * 2500));
+  EXPECT_FALSE(has_room(ranks, 0, 1000, 500, kNoLimit, 3 * 4 * 2500 - 1));
+  EXPECT_TRUE(has_room(ranks, 3, 1000, 500, kNoLimit, 4 * 2500));
+  EXPECT_FALSE(has_room(ranks, 3, 1000, 500, kNoLimit, 4 * 2500 - 1));
+}
+
+TEST(MeasuredReductions, TakeWhatAContainerMayHaveForItsOwnRanksAlone) {
+  const RankPlace one{"a container", 7, "a boot pid:[1]"}, other{"another container", 7, "a boot pid:[2]"};
+  const std::vector<RankPlace> ranks{one, one, other};
+  EXPECT_TRUE(has_room(ranks, 0, 1000, 500, 2 * 4 * 2500, kNoLimit));
+  EXPECT_FALSE(has_room(ranks, 0, 1000, 500, 2 * 4 * 2500 - 1, kNoLimit)) << "though the machine has more";
+  EXPECT_TRUE(has_room(ranks, 2, 1000, 500, 4 * 2500, kNoLimit));
+  EXPECT_FALSE(has_room(ranks, 2, 1000, 500, 4 * 2500, 3 * 4 * 2500 - 1)) << "though its container may";
 }
 
 TEST(MeasuredReductions, AreWrongAndWithoutATimeWhereTheSumsAre) {

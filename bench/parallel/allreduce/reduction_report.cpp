@@ -16,8 +16,6 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kDash = "-";
-
 std::string gigabytes_text(double bytes_per_second) {
   return fmt::format("{:.3g}", 1e-9 * bytes_per_second);
 }

@@ -74,7 +74,7 @@ std::vector<KeptOperation> read_operations(std::span<const std::string> paths) {
       throw UsageError(fmt::format("{}: {}{}", file, place, what));
     };
     try {
-      const Json document = parse_json_text(is_xz(bytes) ? unpack_xz(bytes) : bytes);
+      const Json document = json_from_bytes(bytes);
       for (const Json& row : document.at("rows")) {
         ++number;
         if (row.at("outcome").get<std::string>() == "measured") kept.push_back(operation_in(row));

@@ -123,6 +123,7 @@ TEST_F(OperationFiles, AreRefusedWhereTheirThreadsAreNoCount) {
 TEST_F(OperationFiles, AreRefusedByNameAndRow) {
   const std::string file = (folder_ / "operations.json").string();
   EXPECT_THAT(refusal("{"), HasSubstr(file + ": "));
+  EXPECT_THAT(refusal("\x1f\x8b\x08 and more"), HasSubstr(file + ": it is compressed by gzip"));
   EXPECT_THAT(refusal("{}"), HasSubstr(file + ": key 'rows' not found"));
   EXPECT_THAT(refusal(rows(R"("median_ms": 2, "samples": 8)")), HasSubstr(file + ": row 1: key 'disturbed'"));
   EXPECT_THAT(refusal(rows(R"("median_ms": "2", "samples": 8, "disturbed": 0)")), HasSubstr(": row 1: "));

@@ -18,8 +18,6 @@
 namespace convscope {
 namespace {
 
-constexpr const char* kDash = "-";
-
 std::string reduce_text(const StepCase& of) {
   return of.reduce() + (of.compression == Compression::one_bit ? ", 1bit" : "");
 }

@@ -14,6 +14,7 @@ from convscope_report.contexts import (
     layers_left_out,
     median_cell,
     pass_contexts,
+    paths_of,
     ratio,
     refusals,
     right_contexts,
@@ -83,7 +84,8 @@ def opcounts(results, options) -> list:
     counted = results.records[results.records["flops_executed"].notna()]
     if counted.empty:
         raise ReportError(
-            "no record says how many operations its algorithm does; records of our own algorithms do"
+            f"{paths_of(results)}: no record says how many operations its algorithm does; records of our own "
+            "algorithms do"
         )
     made = []
     for title, _, name, records in pass_contexts(counted, ANYWHERE):
@@ -198,7 +200,8 @@ def symmetry(results, options) -> list:
     made = [table for table in made if table.rows]
     if not made:
         raise ReportError(
-            "no algorithm has both a forward and a backward record; run a config without --pass"
+            f"{paths_of(results)}: no algorithm has both a forward and a backward record; run a config "
+            "without --pass"
         )
     return made
 
@@ -237,8 +240,8 @@ def first_layer(results, options) -> list:
     made = [table for table in made if table.rows]
     if not made:
         raise ReportError(
-            "no algorithm has all passes of all layers, backward-data of the first layer included; "
-            + (f"no right record: {', '.join(missing)}" if missing else ADVICE)
+            f"{paths_of(results)}: no algorithm has all passes of all layers, backward-data of the first "
+            "layer included; " + (f"no right record: {', '.join(missing)}" if missing else ADVICE)
         )
     return made
 

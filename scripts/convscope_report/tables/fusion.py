@@ -7,6 +7,7 @@ from convscope_report.contexts import (
     counts_of,
     layers_left_out,
     median_cell,
+    paths_of,
     ratio,
     right_contexts,
     sum_cell,
@@ -33,7 +34,7 @@ def fusion(results, options) -> list:
         made.append(of_the_same(title, circumstances, records[~separate], records[separate]))
     if not made:
         raise ReportError(
-            "no right record has an epilogue; "
+            f"{paths_of(results)}: no right record has an epilogue; "
             "`convscope run --pass forward --epilogue bias+relu` measures both forms"
         )
     return [table for table in made if table.rows]

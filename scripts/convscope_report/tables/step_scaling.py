@@ -37,7 +37,8 @@ def step_scaling(results, options) -> list:
     found = [rows[place] for place in steps.chosen(rows, conditions(options.where, "--where"))]
     if not any(row["outcome"] == "good" for row in found):
         raise ReportError(
-            "step-scaling: no modelled step with a time is left; see the column reason, or --where"
+            f"{', '.join(map(str, named))}: no modelled step with a time is left; see the column reason, or "
+            "--where"
         )
     # What all have in common is left out of the words; their machine's name is in them anyway.
     differing = [name for name in steps.differing(found) if name != "device_name"]

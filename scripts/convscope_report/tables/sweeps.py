@@ -17,6 +17,7 @@ from convscope_report.contexts import (
     layers_left_out,
     median_cell,
     passes_of,
+    paths_of,
     ratio,
     right_contexts,
     right_records,
@@ -55,8 +56,9 @@ def layout(results, options) -> list:
             ]
     if not made:
         raise ReportError(
-            "no record moves its tensors to another layout, and all have the same: nothing to compare; "
-            "records of libraries do move, and `convscope run --layout nchw,nhwc` measures both"
+            f"{paths_of(results)}: no record moves its tensors to another layout, and all have the same: "
+            "nothing to compare; records of libraries do move, and `convscope run --layout nchw,nhwc` "
+            "measures both"
         )
     return made
 
@@ -99,7 +101,7 @@ def swept(results, column: str, one_pass, refusal: str) -> list:
         if records[column].nunique() > 1
     ]
     if not made:
-        raise ReportError(f"all records have the same {refusal}")
+        raise ReportError(f"{paths_of(results)}: all records have the same {refusal}")
     return made
 
 
@@ -197,8 +199,8 @@ def machines(results, options) -> list:
                 )
     if not made:
         raise ReportError(
-            "all records are of one machine; name the result folders of two or more that ran the same config "
-            "with the same batch, math mode and cap"
+            f"{paths_of(results)}: all records are of one machine; name the result folders of two or more "
+            "that ran the same config with the same batch, math mode and cap"
         )
     return made
 

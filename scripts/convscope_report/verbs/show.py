@@ -7,6 +7,7 @@ from convscope_report.contexts import (
     counts_of,
     layers_left_out,
     passes_left_out,
+    paths_of,
     right_contexts,
     right_records,
 )
@@ -122,7 +123,7 @@ def plot(options) -> int:
     for name in NAMES if options.name == "all" else (options.name,):
         drawn = figures(name, results)
         if not drawn and options.name != "all":
-            raise ReportError(f"{name}: {why_none(name, results)}")
+            raise ReportError(f"{paths_of(results)}: {name}: {why_none(name, results)}")
         made += drawn
     return write_figures(made, options.out, formats)
 
