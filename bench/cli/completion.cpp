@@ -67,10 +67,17 @@ Words arguments_of(const std::string& verb) {
   return {};
 }
 
+// `values`: flags behind which a value stands that is no file, as a number or a layer.
 struct CompletedVerb {
   std::string name;
-  Words flags, arguments;
+  Words flags, values, arguments;
 };
+
+bool takes_a_file(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const auto is = [&type](const char* word) { return type.find(word) != std::string::npos; };
+  return is("FILE") || is("DIR") || is("PATH") || is("HOW");  // --choose takes a policy's, too
+}
 
 std::vector<CompletedVerb> completed_verbs() {
   std::vector<CompletedVerb> all;
@@ -78,9 +85,12 @@ std::vector<CompletedVerb> completed_verbs() {
     if (verb.summary.empty()) continue;  // hidden
     CLI::App app;
     verb.add_flags(app);
-    CompletedVerb one{verb.name, {}, arguments_of(verb.name)};
+    CompletedVerb one{verb.name, {}, {}, arguments_of(verb.name)};
     for (const CLI::Option* option : app.get_options())
-      for (const std::string& name : option->get_lnames()) one.flags.push_back("--" + name);
+      for (const std::string& name : option->get_lnames()) {
+        one.flags.push_back("--" + name);
+        if (option->get_items_expected_max() > 0 && !takes_a_file(*option)) one.values.push_back("--" + name);
+      }
     std::ranges::sort(one.flags);
     all.push_back(std::move(one));
   }
@@ -106,8 +116,11 @@ void print_candidates(std::ostream& out, const Registry& registry) {
   out << "  if [[ $current == -* ]]; then\n    files=0\n    case \"$verb\" in\n";
   for (const CompletedVerb& verb : verbs) print_case(out, verb.name, verb.flags);
   out << "    esac\n    return\n  fi\n  case \"$verb $previous\" in\n";
+  for (const CompletedVerb& verb : verbs)
+    for (const std::string& flag : verb.values) fmt::print(out, "    '{} {}') files=0 ;;\n", verb.name, flag);
   print_case(out, "'list layers'", config_names());
   print_case(out, "'list algorithms'", algorithm_names(registry));
+  print_case(out, "'list columns'", {"results", "allreduce", "steps", "tasks", "operations"});
   out << "    *) case \"$verb\" in\n";
   for (const CompletedVerb& verb : verbs) print_case(out, verb.name, verb.arguments);
   out << "    esac ;;\n  esac\n";

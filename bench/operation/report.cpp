@@ -58,10 +58,12 @@ void print_checks(std::ostream& out, std::span<const OperationRow> rows) {
 void print_operations(std::ostream& out, std::span<const OperationRow> rows, const Look& look) {
   if (rows.empty()) return;
   const OperationRun& of = rows.front().of;
+  const bool has_times = of.device.kind != DeviceKind::emulator;
   print_heading(out,
-                fmt::format("What stands between the convolutions of {}, batch {}", of.network, of.batch),
+                fmt::format("What stands between the convolutions of {}, batch {}{}", of.network, of.batch,
+                            has_times ? "; times in ms" : ""),
                 circumstances(of), look);
-  if (of.device.kind == DeviceKind::emulator) return print_checks(out, rows);
+  if (!has_times) return print_checks(out, rows);
   TextTable table(
       {"<layer", "<operation", ">MB", ">ours ms|ours", ">of a copy's rate|of a copy", ">library ms|library",
        ">library of a copy's|of a copy", "<library's name|name", ">library / ours|ratio"},

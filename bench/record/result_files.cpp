@@ -27,6 +27,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+constexpr const char* kNoRunButRows =
+    "it holds no run but rows, of a step, operations or allreduce; scripts/convscope-report reads those";
+
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw UsageError(path + ": " + what);
 }
@@ -157,9 +160,7 @@ void check_environment(const Json& environment, const std::string& place) {
 ResultFile result_file_from_json(const Json& json) {
   ResultFile file;
   file.schema_version = read_version(json);
-  if (json.contains("rows") && !json.contains("records"))
-    throw UsageError(
-        "it holds no run but rows, of a step, operations or allreduce; scripts/convscope-report reads those");
+  if (json.contains("rows") && !json.contains("records")) throw UsageError(kNoRunButRows);
   read_list(json, "argv", file.argv, [](const Json& word) {
     if (!word.is_string()) throw UsageError("expected text");
     return word.get<std::string>();
@@ -247,6 +248,20 @@ bool is_missing(const std::string& path) {
   return fs::status(path, unknown).type() == fs::file_type::not_found;
 }
 
+// Throws UsageError with what is meant by a path without results, where that can be said.
+void fail_with_what_is_meant(const std::string& path) {
+  std::error_code unknown;
+  const auto has = [&](const char* name) { return fs::is_regular_file(fs::path(path) / name, unknown); };
+  for (const char* rows : {"tasks.json", "steps.json", "operations.json", "allreduce.json"})
+    if (has(rows)) fail(path, kNoRunButRows);
+  // That of step, operations and allreduce begins otherwise, and cannot be gone on with.
+  constexpr std::string_view run = "{\"kind\":\"run\"";
+  if (has("journal.jsonl") && read_file((fs::path(path) / "journal.jsonl").string()).starts_with(run))
+    fail(path, "the run was interrupted before it wrote results.json; --resume " + path + " finishes it");
+  const std::string kept = path + ".json.xz";
+  if (fs::is_regular_file(kept, unknown)) fail(path, "there is no such file; did you mean " + kept + "?");
+}
+
 }  // namespace
 
 std::string lines_text(const Json& head, std::string_view name, size_t entries,
@@ -306,6 +321,7 @@ ResultFile read_results(const std::string& path) {
   std::error_code unknown;  // then it is tried as a file, and that says what is wrong
   const std::string file =
       fs::is_directory(path, unknown) ? (fs::path(path) / "results.json").string() : path;
+  if (is_missing(file)) fail_with_what_is_meant(path);
   return results_from_bytes(read_file(file), file);
 }
 

@@ -96,6 +96,22 @@ TEST_F(ResultFiles, ThatGzipCompressedAreCalledThat) {
               AllOf(HasSubstr("kept.json.gz: it is compressed by gzip"), HasSubstr("unpack it with gunzip")));
 }
 
+TEST_F(ResultFiles, OfAPathThatHasNoneAreSaidToBeWhereTheyAre) {
+  const auto error = [&](const std::string& name) { return error_of([&] { read_results(path(name)); }); };
+  write("kept.json.xz", "");
+  EXPECT_THAT(error("kept"), HasSubstr("kept: there is no such file; did you mean " + path("kept.json.xz")));
+  EXPECT_THAT(error("nothing"), HasSubstr("nothing: cannot read this file: No such file"));
+  fs::create_directories(path("interrupted"));
+  EXPECT_THAT(error("interrupted"), HasSubstr("interrupted/results.json: cannot read this file"));
+  write("interrupted/journal.jsonl", "{\"kind\":\"run\",\"schema\":3}\n");
+  EXPECT_THAT(error("interrupted"), HasSubstr("--resume " + path("interrupted") + " finishes it"));
+  write("interrupted/journal.jsonl", "{\"schema_version\":1}\n");
+  EXPECT_THAT(error("interrupted"), HasSubstr("interrupted/results.json: cannot read this file"));
+  write("interrupted/tasks.json", "{}");
+  EXPECT_THAT(error("interrupted"),
+              HasSubstr("it holds no run but rows, of a step, operations or allreduce"));
+}
+
 TEST_F(ResultFiles, AreReplacedWholeAndLeaveNothingElse) {
   ResultFile file = sample();
   write_results(path("out"), file);

@@ -100,7 +100,7 @@ void print_scope(std::ostream& out, const PolicyScope& scope, const Look& look) 
   }
   const Epilogue epilogue = key.problem.epilogue;
   print_heading(
-      out, heading(front) + ", convolutions of one step",
+      out, heading(front) + ", convolutions of one step, in ms",
       fmt::format("{}{}, {} cache, {}",
                   epilogue == Epilogue::none ? "" : fmt::format("with {}, ", name(epilogue)),
                   counted(key.threads, "thread"), name(key.cache), device_text(key, front.first().device)),

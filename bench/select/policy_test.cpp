@@ -206,6 +206,7 @@ TEST(PolicyReport, IsLabelledAsAnEmulationAndNamesWhatIsMissing) {
   const auto scopes = apply(policies, all, {{"alexnet", "conv1"}});
   std::ostringstream out;
   print_policies(out, scopes, false);
+  EXPECT_THAT(out.str(), HasSubstr("alexnet, batch 16, convolutions of one step, in ms\n"));
   EXPECT_THAT(out.str(), HasSubstr("policy emulation on onednn 2.6.3\n"));
   EXPECT_THAT(out.str(), HasSubstr("mine: no sum with conv1 backward_data: no records of fp32 nchw"));
   EXPECT_THAT(out.str(), HasSubstr("these results have no record for any layer (library: cudnn): caffe"));

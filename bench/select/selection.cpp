@@ -13,10 +13,11 @@
 namespace convscope {
 namespace {
 
-// A winner that is wrong, or nothing where the oracle is the fastest.
+// A winner that is wrong, "same" where the oracle is the fastest, or "-" where no record has a time.
 std::string any_error_text(const Contest& contest) {
   const ResultRecord* best = best_at_any_error(contest);
-  if (best == nullptr || best->outcome != Outcome::wrong) return "same";
+  if (best == nullptr) return "-";
+  if (best->outcome != Outcome::wrong) return "same";
   const auto error = best->accuracy.relative_l2;
   return fmt::format("{} {} ms, error {}", best->key.algorithm, milliseconds_text(median_seconds(*best)),
                      error ? fmt::format("{:.1e}", *error) : "not finite");

@@ -63,7 +63,15 @@ TEST(Selection, WithoutAChooserThereIsNoRegretButACurve) {
 }
 
 TEST(Selection, AContestWithoutARightRecordIsPrintedToo) {
-  EXPECT_THAT(printed({wrong_record("wrong.cpu", 1)}), HasSubstr("no right, timed record"));
+  const std::string text = printed({wrong_record("wrong.cpu", 1)});
+  EXPECT_THAT(text, HasSubstr("no right, timed record"));
+  EXPECT_THAT(text, HasSubstr("wrong.cpu 1000 ms"));
+}
+
+TEST(Selection, WhereNoRecordHasATimeNoneIsTheBestAtAnyError) {
+  const auto none = refused("a.cpu", Outcome::unsupported, Reason::unsupported_stride, "no");
+  EXPECT_THAT(printed({none}), HasSubstr("no right, timed record"));
+  EXPECT_THAT(printed({none}), Not(HasSubstr("same")));
 }
 
 TEST(Selection, TheJsonHasTheSameFigures) {

@@ -38,7 +38,8 @@ void print_convolutions(std::ostream& out, std::span<const TaskRow> rows, const 
   const StepRun& of = step.of;
   print_heading(
       out,
-      fmt::format("A training step of {}, batch {}: convolutions inside it and alone", of.network, of.batch),
+      fmt::format("A training step of {}, batch {}: convolutions inside it and alone, in ms", of.network,
+                  of.batch),
       fmt::format("fp32 nchw, {}{}{}{}",
                   of.device.kind == DeviceKind::cpu ? counted(of.threads, "thread") + ", " : "",
                   of.device.name, of.is_fused ? "; bias and ReLU fused into the convolution" : "",

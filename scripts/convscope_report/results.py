@@ -15,6 +15,7 @@ import pandas as pd
 
 from convscope_report import ReportError, program
 from convscope_report.run_files import is_kept, is_numeric, locate, once, read_json, without_foreign
+from convscope_report.where import no_column, no_value
 
 PASSES = ("forward", "backward_data", "backward_filter")
 
@@ -101,17 +102,21 @@ class Results:
         records = self.records
         for column, wanted in values.items():
             if column not in records.columns:
-                known = ", ".join(name for name in records.columns if not name.startswith("samples"))
-                raise ReportError(f"--where {column}=...: there is no such column; the columns are {known}")
+                raise no_column(column, [name for name in records.columns if name not in SAMPLES])
             found = records[column].map(as_text)
             left = records[found.isin([str(value) for value in wanted])]
             if left.empty:
-                there = ", ".join(in_order_of_size(found))
-                raise ReportError(
-                    f"--where {column}={','.join(wanted)} leaves no records; the values there are: {there}"
-                )
+                raise no_value(column, wanted, list(in_order_of_size(found)), "leaves no records")
             records = left
         return Results(records, self.runs)
+
+    def refuse_values_of_none(self, wanted: dict) -> None:
+        """Raise ReportError where a value that is wanted of a column is that of no record."""
+        for column, values in wanted.items():
+            there = list(in_order_of_size(self.records[column].map(as_text)))
+            unknown = [value for value in values if value not in there]
+            if unknown:
+                raise no_value(column, unknown, there, "is of no record")
 
     def with_distinct_layers(self) -> "Results":
         """Name layers by their size, too, where one name of a network stands for several, as of all --case.
@@ -384,16 +389,3 @@ def as_text(value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def conditions(texts: list, flag: str) -> dict:
-    """Return the values wanted by column from texts such as pass=forward or batch=1,16."""
-    wanted = {}
-    for text in texts:
-        column, sign, values = text.partition("=")
-        if not sign or not column or not values:
-            raise ReportError(
-                f"{flag} {text}: expected COLUMN=VALUE, as in {flag} pass=forward or {flag} batch=1,16"
-            )
-        wanted.setdefault(column, []).extend(values.split(","))
-    return wanted

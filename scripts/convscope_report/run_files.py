@@ -11,8 +11,11 @@ from pathlib import Path
 
 from convscope_report import ReportError
 
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMA_VERSIONS = (1, 2, 3)
+JOURNAL_OF_ROWS = b'{"schema_version"'  # a run's begins with its kind
 GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952, section 2.3.1
+XZ_MAGIC = b"\xfd7zXZ\0"  # the .xz file format, section 2.1.1.1
 
 
 def without_foreign(paths: list) -> list:
@@ -20,18 +23,25 @@ def without_foreign(paths: list) -> list:
 
     Where no folder has a run all are returned, for locate() to refuse.
     """
-
-    def is_foreign(path: Path) -> bool:
-        return path.is_dir() and not any(
-            (path / name).is_file() for name in ("results.json", "journal.jsonl")
-        )
-
-    foreign = [path for path in paths if is_foreign(path)]
+    foreign = [path for path in paths if path.is_dir() and not holds_a_run(path)]
     if len(foreign) == len(paths):
         return paths
     for path in foreign:
         print(f"convscope-report: {path} is left out: no results.json in this folder", file=sys.stderr)
     return [path for path in paths if path not in foreign]
+
+
+def holds_a_run(folder: Path) -> bool:
+    """Whether `convscope run` or `verify` wrote this folder, to its end or not."""
+    return (folder / "results.json").is_file() or (
+        (folder / "journal.jsonl").is_file() and not journal_is_of_rows(folder)
+    )
+
+
+def journal_is_of_rows(folder: Path) -> bool:
+    """Whether the folder's journal is one of step, operations or allreduce, which --resume does not take."""
+    with (folder / "journal.jsonl").open("rb") as journal:
+        return journal.read(len(JOURNAL_OF_ROWS)) == JOURNAL_OF_ROWS
 
 
 def once(files) -> list:
@@ -43,19 +53,40 @@ def locate(path: Path) -> Path:
     """Return the results.json that is meant by a folder or a file."""
     if path.is_dir():
         file = path / "results.json"
-        if not file.is_file() and (path / "journal.jsonl").is_file():
+        if not file.is_file() and not holds_a_run(path):
+            refuse_folder(path)
+        if not file.is_file():
             raise ReportError(
                 f"{path}: the run was interrupted before it wrote results.json; "
                 f"`convscope run --resume {path}` finishes it"
             )
-        if not file.is_file():
-            raise ReportError(
-                f"{path}: no results.json in this folder; name one that `convscope run --out` made"
-            )
         return file
     if not path.is_file():
-        raise ReportError(f"{path}: no such file or folder; name a result folder, as in out/alexnet")
+        meant = [file for file in named(path) if file.is_file()]
+        instead = f"did you mean {meant[0]}?" if meant else "name a result folder, as in out/alexnet"
+        raise ReportError(f"{path}: no such file or folder; {instead}")
     return path
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise ReportError that says what a folder without a run holds."""
+    for name, column in FILES_OF_ROWS.items():
+        if (path / name).is_file():
+            what, reader = ROWS[column]
+            raise ReportError(f"{path}: it holds no run but rows of {what}: {reader}")
+    if (path / "journal.jsonl").is_file():
+        raise ReportError(
+            f"{path}: it holds no run: `convscope step`, `operations` or `allreduce` was interrupted in it; "
+            "begin it again with another --out"
+        )
+    runs = sorted(own.name for own in path.glob("*.json.xz"))
+    others = f"of the kept runs in it: {', '.join(runs)}" if runs else "that `convscope run --out` made"
+    raise ReportError(f"{path}: no results.json in this folder; name one {others}")
+
+
+def named(path: Path) -> list:
+    """Return the files that a name may mean, as `compare` takes it: of a kept run, or of a saved one."""
+    return [Path(f"{folder / path}.json.xz") for folder in (Path(), ROOT / "results", ROOT / "out/saved")]
 
 
 # What other files hold that `convscope ... --out` writes, by a column that only their rows have, and who
@@ -72,6 +103,13 @@ ROWS = {
         "allreduce",
         "no verb of convscope-report reads them; `convscope list columns allreduce` says what they are",
     ),
+}
+# The files of these rows that --out leaves, by name.
+FILES_OF_ROWS = {
+    "operations.json": "operation",
+    "tasks.json": "task",
+    "steps.json": "step_ms",
+    "allreduce.json": "reduce",
 }
 
 
@@ -131,6 +169,9 @@ def read_json(file: Path) -> dict:
             )
     check_environment(document["environment"], file)
     if not document["records"]:
+        if document["environment"].get("complete") is False:
+            again = f"`convscope run --resume {file.parent}` finishes it"
+            raise ReportError(f"{file}: the run was interrupted before its first record; {again}")
         raise ReportError(f"{file}: it holds no records: the run had no candidates; name another folder")
     return document
 
@@ -193,8 +234,12 @@ def rows_document(file: Path, what: str, again: str) -> dict:
 
 
 def is_kept(file: Path) -> bool:
-    """Whether this is a run as results/ keeps it: its results.json, compressed, and nothing else."""
-    return file.suffix == ".xz"
+    """Whether this is a run as results/ keeps it: its results.json, compressed, and nothing else.
+
+    A damaged one is known by its name, one that was renamed by its first bytes.
+    """
+    with file.open("rb") as stream:
+        return file.suffix == ".xz" or stream.read(len(XZ_MAGIC)) == XZ_MAGIC
 
 
 def content_of(file: Path) -> bytes:

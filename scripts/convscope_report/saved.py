@@ -71,7 +71,7 @@ def find(run: str) -> Path:
     A folder without a run, as bench/ is one, hides no name. Raises ReportError with the names there are.
     """
     path = Path(run)
-    if path.is_file() or any((path / name).is_file() for name in ("results.json", "journal.jsonl")):
+    if path.is_file() or (path.is_dir() and run_files.holds_a_run(path)):
         return path
     for folder in (FOLDER, kept.FOLDER):
         file = folder / f"{run}{kept.SUFFIX}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from convscope_report import ReportError
 from convscope_report.results import as_text, refuse_virtual_time
 from convscope_report.run_files import is_number, rows_document
+from convscope_report.where import no_column
 
 AGAIN = "name a folder that `convscope step --out` wrote"
 ERROR_PAGE = "docs/experiments/networks.md"
@@ -49,6 +50,11 @@ def read_all(path: Path, virtual_time: bool = False) -> list:
     Raises ReportError where it is no such folder or file, or without `virtual_time` of a stand-in for a GPU.
     """
     file = path / "steps.json" if path.is_dir() else path
+    if path.is_dir() and not file.is_file() and (path / "tasks.json").is_file():
+        raise ReportError(
+            f"{path}: it holds a step that was run on one device (tasks.json), and none on several; "
+            "`convscope-report steps` and `plot-step` read it"
+        )
     rows = rows_document(file, "rows of steps", AGAIN).get("rows")
     if not isinstance(rows, list) or not all(map(is_row, rows)):
         raise ReportError(f"{file}: no rows of steps; {AGAIN}")
@@ -66,9 +72,7 @@ def chosen(rows: list, wanted: dict) -> list:
     """
     for column in wanted:
         if rows and not any(column in row for row in rows):
-            raise ReportError(
-                f"--where {column}=...: there is no such column; the columns are {', '.join(rows[0])}"
-            )
+            raise no_column(column, list(rows[0]))
     return [
         place
         for place, row in enumerate(rows)

@@ -58,7 +58,7 @@ class Desk:
 
 def candidates_in(plan: str) -> tuple[int, int]:
     """Count groups, and candidates that nobody refuses, in what `run --dry-run` prints; zeros in garbage."""
-    last = re.search(r"^(\d+) groups, \d+ candidates", plan, re.MULTILINE)
+    last = re.search(r"^(\d+) groups?, \d+ candidates?,", plan, re.MULTILINE)
     wanted = re.findall(r"^    \S+$", plan, re.MULTILINE)
     return (int(last.group(1)), len(wanted)) if last else (0, 0)
 

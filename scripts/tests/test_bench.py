@@ -219,3 +219,11 @@ def test_help_builds_nothing(bench, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1].startswith("The flags of `convscope run` are shown once it is built")
+
+
+@pytest.mark.parametrize(("flags", "verb"), [((), "run"), (("--step",), "step"), (("--thorough",), "run")])
+def test_help_does_not_build_anew_either(bench, flags, verb):
+    for words in ((*flags, "--help"), ("--help", *flags)):
+        code, lines = bench(*words)
+        assert (code, lines[-1]) == (0, f"convscope {verb} --help")
+        assert not {"setup --without-tests", "build release convscope"} & set(lines)

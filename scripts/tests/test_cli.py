@@ -117,9 +117,11 @@ def test_one_record_is_run_again_by_its_line(faulty: Path, tmp_path: Path) -> No
 def test_a_dry_run_says_what_it_would_do_and_leaves_nothing(faulty: Path, tmp_path: Path) -> None:
     done = run(faulty, "run", config(tmp_path, 2), "--algorithm", "plain.cpu", "--dry-run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "6 groups, 6 candidates" in done.stdout
+    assert "6 groups, 6 candidates, about " in done.stdout
     assert "plain.cpu refuses: pass backward_filter: plain.cpu is for forward only" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.json"]
+    problem = ("--case", "forward n=1 c=4 hw=8x8 k=4 rs=3x3", "--algorithm", "plain.cpu")
+    assert "1 group, 1 candidate, about " in run(faulty, "run", *problem, "--dry-run", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize(
@@ -291,6 +293,8 @@ def test_shards_merge_into_the_whole(faulty: Path, tmp_path: Path) -> None:
     assert records(parts[0]) and records(parts[1])
     merged = run(faulty, "merge", *parts, "--out", tmp_path / "merged")
     assert merged.returncode == 0, merged.stderr
+    assert " records of 2 folders are in " in merged.stdout
+    assert " of 1 folder are in " in run(faulty, "merge", parts[0], "--out", tmp_path / "one").stdout
     assert keys(records(tmp_path / "merged")) == keys(records(tmp_path / "whole"))
     assert json.loads((tmp_path / "merged" / "benchmark.json").read_text())["benchmarks"] == []
     assert merged.stderr == ""

@@ -48,6 +48,15 @@ def test_verbs_flags_and_names_are_offered(offered):
     assert offered("list", "c") == {"columns", "configs"}
     assert "yolov8n" in offered("list", "layers", "y")
     assert "winograd" in offered("list", "algorithms", "wino")
+    assert {"steps", "tasks"} <= offered("list", "columns", "")
+
+
+def test_behind_a_flag_neither_configs_nor_files_stand_for_its_value(offered):
+    for words in (("run", "--layer"), ("run", "--batch"), ("step", "--gpus"), ("select", "--chooser")):
+        assert offered(*words, "") == set(), words
+    assert {"alexnet", "mine.json"} <= offered("run", "--aa", "")
+    assert "mine.json" in offered("step", "alexnet", "--rows", "")
+    assert "mine.json" in offered("policies", "run", "--policy", "mine")
 
 
 def test_a_config_whose_name_is_no_plain_word_does_no_harm(convscope, tmp_path):

@@ -251,6 +251,7 @@ def test_the_time_limit_follows_from_the_plan_and_the_time():
         ]
     )
     assert work.candidates_in(dry) == (2, 20)
+    assert work.candidates_in("    x.cuda\n1 group, 1 candidate, about 9 s on a quiet machine") == (1, 1)
     planning = 2 * work.GROUP_SECONDS + 20 * work.CANDIDATE_SECONDS
     assert work.time_limit(dry, planning + 6) == pytest.approx(0.3)
     assert work.time_limit(dry, 1) == work.SHORTEST_LIMIT

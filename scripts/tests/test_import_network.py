@@ -120,7 +120,7 @@ def test_what_no_config_says_is_noted_and_nothing_follows_it(tmp_path, capsys):
         conv("r", "w2", "y", "last"),
     ]
     config, notes = imported(model(tmp_path, nodes, [*WEIGHTS, ("w2", [4, 16, 1, 1])], INPUT), capsys)
-    assert "1 convolutions read what a config cannot say (Relu 1)" in notes
+    assert "1 convolution reads what a config cannot say (Relu 1)" in notes
     assert by_name(config["graph"])["right"] == {"layer": "left", "reads": "stem"}
     assert by_name(config["graph"])["last"] == {}
     assert "after" not in config["layers"][1]
@@ -214,7 +214,7 @@ def test_a_concatenation_is_read_where_a_config_can_say_it(tmp_path, capsys, inp
     config, notes = imported(model(tmp_path, nodes, [*WEIGHTS, ("w", [5, channels, 1, 1])], INPUT), capsys)
     found = by_name(config["layers"])["last"].get("reads")
     assert found == (None if reads == "two" else reads), "the layer before need not be named"
-    assert ("1 convolutions read what a config cannot say (Concat 1)" in notes) == (reads is None)
+    assert ("1 convolution reads what a config cannot say (Concat 1)" in notes) == (reads is None)
 
 
 def test_a_value_that_several_read_ends_what_follows_its_layer(tmp_path, capsys):

@@ -75,7 +75,7 @@ def test_the_program_reads_it(tmp_path, capsys, run_convscope):
     )
     out = tmp_path / "net.json"
     assert main(["import", "onnx", str(path), "-o", str(out)]) == 0
-    assert capsys.readouterr().out.strip() == f"{out}: 1 convolutions, 1 of them different"
+    assert capsys.readouterr().out.strip() == f"{out}: 1 convolution, 1 of them different"
     listing = run_convscope("list", "layers", out, "--json")
     assert listing.returncode == 0, listing.stderr
     assert "c=4 hw=9x7 k=6 rs=3x1 stride=2x1 pad=1x0 dilation=1x1 groups=2" in listing.stdout

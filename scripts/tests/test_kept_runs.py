@@ -53,6 +53,14 @@ def test_a_kept_run_is_reported_as_its_folder_is(convscope, tmp_path):
         assert answers[0].out == answers[1].out
 
 
+def test_a_run_that_xz_compressed_is_read_under_any_name(tmp_path):
+    renamed = tmp_path / "basic.json"
+    renamed.write_bytes(lzma.compress((DATA / "basic" / "results.json").read_bytes()))
+    answers = [report("table", "accuracy", path) for path in (renamed, DATA / "basic")]
+    assert answers[0].code == 0, answers[0].err
+    assert answers[0].out == answers[1].out
+
+
 def test_a_machines_folder_holds_runs_of_one_class_of_machine(tmp_path):
     def keep(name, machine_class):
         source = run_of(tmp_path / name)

@@ -11,6 +11,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/verbs.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/core/error.hpp"
 #include "bench/record/record_json.hpp"
 #include "bench/report/console.hpp"
@@ -41,24 +42,31 @@ void add_flags(CLI::App& verb, CsvOptions& options) {
 
 struct ShowOptions {
   std::vector<std::string> results;
-  std::string layer = "*";
+  std::vector<std::string> layers;  // patterns; empty: all
   std::vector<std::string> passes;  // empty: all
   bool failed = false;              // --failed: failures instead of tables
 };
 
 bool is_wanted(const ResultRecord& record, const ShowOptions& options) {
   const auto& passes = options.passes;
-  return matches_glob(options.layer, record.key.layer) &&
+  const auto matches = [&](const std::string& layer) { return matches_glob(layer, record.key.layer); };
+  return (options.layers.empty() || std::ranges::any_of(options.layers, matches)) &&
          (passes.empty() ||
           std::find(passes.begin(), passes.end(), name(record.key.problem.pass)) != passes.end());
 }
 
 int print_results(const ShowOptions& options, const Program& program) {
   ResultFile file = read_all_results(options.results);
+  std::vector<std::string> there;
+  for (const ResultRecord& record : file.records)
+    if (std::ranges::find(there, record.key.layer) == there.end()) there.push_back(record.key.layer);
+  if (there.empty())
+    throw UsageError("show: the results hold no records: the run was interrupted before its first");
   std::erase_if(file.records, [&](const ResultRecord& record) { return !is_wanted(record, options); });
   if (file.records.empty())
-    throw UsageError("show: the results have no record of layer \"" + options.layer +
-                     "\" in the passes asked for");
+    throw UsageError(
+        fmt::format("show: the results have no record of {} in the passes asked for; there are {}",
+                    options.layers.empty() ? "any layer" : comma_list(options.layers), comma_list(there)));
   if (options.failed) {
     if (print_failures(program.out, file.records, true) == 0)
       fmt::print(program.out, "none of {} records is wrong or failed\n", file.records.size());
@@ -71,7 +79,10 @@ int print_results(const ShowOptions& options, const Program& program) {
 
 void add_flags(CLI::App& verb, ShowOptions& options) {
   add_results(verb, options.results);
-  verb.add_option("--layer", options.layer, "Only layers whose name matches.")->type_name("GLOB");
+  verb.add_option("--layer", options.layers, "Only layers whose names match one of these patterns.")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb.add_option("--pass", options.passes, "Only these passes.")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -141,8 +152,8 @@ int merge(const MergeOptions& options, const Program& program) {
   merged.file.argv = program.argv;
   write_results(options.out, merged.file, benchmarks);
   for (const std::string& remark : merged.remarks) fmt::print(program.errors, "convscope: {}\n", remark);
-  fmt::print(program.out, "{} records of {} folders are in {}\n", merged.file.records.size(),
-             options.folders.size(), options.out);
+  fmt::print(program.out, "{} of {} are in {}\n", counted(merged.file.records.size(), "record"),
+             counted(options.folders.size(), "folder"), options.out);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 namespace convscope {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -23,6 +24,12 @@ TEST(Show, PrintsTheTablesOfTheLayersAndPassesAskedFor) {
   EXPECT_THAT(text, Not(HasSubstr("backward")));
 }
 
+TEST(Show, TakesSeveralPatternsOfLayersAsRunDoes) {
+  const std::string text = testing::run_program({"show", testing::kKeptRun, "--layer", "conv1,*3"});
+  EXPECT_THAT(text, AllOf(HasSubstr("conv1 forward"), HasSubstr("conv3 forward")));
+  EXPECT_THAT(text, Not(HasSubstr("conv4")));
+}
+
 TEST(Show, PrintsTheSumsOfTheNetwork) {
   EXPECT_THAT(testing::run_program({"show", testing::kKeptRun}), HasSubstr("* best of each layer"));
 }
@@ -33,8 +40,21 @@ TEST(Show, OfFailuresSaysThatThereIsNone) {
 }
 
 TEST(Show, SaysThatNoRecordIsLeft) {
-  EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--layer", "nothing"}), UsageError);
+  const auto nothing = [] { testing::run_program({"show", testing::kKeptRun, "--layer", "nothing"}); };
+  EXPECT_THAT(
+      testing::error_of(nothing),
+      HasSubstr("no record of nothing in the passes asked for; there are conv1, conv2, conv3, conv4"));
   EXPECT_THROW(testing::run_program({"show", testing::kKeptRun, "--pass", "sideways"}), UsageError);
+}
+
+TEST(Show, OfARunWithoutRecordsSaysThatItWasInterrupted) {
+  const std::string folder = ::testing::TempDir() + "convscope_no_records";
+  write_results(folder, ResultFile{});
+  EXPECT_THAT(testing::error_of([&] {
+                testing::run_program({"show", folder});
+              }),
+              HasSubstr("hold no records: the run was interrupted"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Show, RefusesFilesThatDifferInTheMeasuringProtocolAlone) {

@@ -14,6 +14,7 @@
 
 #include "bench/cli/run/run.hpp"
 #include "bench/cli/run/run_estimate.hpp"
+#include "bench/core/counted.hpp"
 #include "bench/report/format.hpp"
 #include "bench/runner/run_group.hpp"
 
@@ -121,8 +122,8 @@ void print_dry_run(std::ostream& out, const RunPlan& plan, const Registry& regis
     seconds += estimate(task, paced, at.info, at.pace).total();
   }
   seconds += run_overhead_seconds(seconds, static_cast<int64_t>(measured_with.size()));
-  fmt::print(out, "{} groups, {} candidates, about {:.0f} s on a quiet machine\n", plan.tasks.size(),
-             candidates, seconds);
+  fmt::print(out, "{}, {}, about {:.0f} s on a quiet machine\n", counted(plan.tasks.size(), "group"),
+             counted(candidates, "candidate"), seconds);
 }
 
 }  // namespace convscope

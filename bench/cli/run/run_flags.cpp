@@ -72,9 +72,9 @@ void add_flags(CLI::App& verb, RunOptions& options) {
       ->type_name("FILE");
   verb.add_flag("--aa", options.repeat, "Measure every candidate twice and print the noise floor.");
   verb.footer(fmt::format(
-      "Flags override the config. Lists take commas, repeated flags, or both. Ctrl-C ends the run with its "
-      "files\n"
-      "written; --resume goes on from there.\n"
+      "Flags override the config; what neither says has the default that docs/configs.md lists. Lists take\n"
+      "commas, repeated flags, or both. Ctrl-C ends the run with its files written; --resume goes on from "
+      "there.\n"
       "{}\n\n"
       "Examples:\n"
       "  convscope run alexnet --pass forward --batch 1,16 --layer conv3\n"

@@ -68,7 +68,7 @@ void add_flags(CLI::App& verb, OperationsOptions& options) {
       "Exit codes: 0 all are right; 1 one is wrong; 2 bad usage; 3 a device failed; 130 stopped by Ctrl-C. "
       "What\n"
       "was measured before is written.\n\n"
-      "Example:\n"
+      "Examples:\n"
       "  convscope operations alexnet --out out/operations\n"
       "  convscope operations alexnet --device cuda");
 }

@@ -65,7 +65,7 @@ TEST_F(Operations, OfEveryProviderAreRightAndWritten) {
 
 TEST_F(Operations, ArePrintedWithTheirShareOfACopysRate) {
   EXPECT_EQ(run({config_, "--batch", "1", "--time-limit", "0.01"}), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("What stands between the convolutions of small, batch 1"));
+  EXPECT_THAT(out_.str(), HasSubstr("What stands between the convolutions of small, batch 1; times in ms"));
   EXPECT_THAT(out_.str(), HasSubstr("bias+relu backward"));
 }
 

@@ -50,7 +50,7 @@ class MeasuredStep : public ::testing::Test {
 TEST_F(MeasuredStep, PrintsTheStepAndLeavesItsRows) {
   const std::string out = folder_ + "/out", trace = folder_ + "/trace.json";
   const std::string text = printed({"--batch", "2", "--out", out, "--trace", trace});
-  EXPECT_THAT(text, HasSubstr("A training step of small, batch 2: convolutions inside it and alone"));
+  EXPECT_THAT(text, HasSubstr("A training step of small, batch 2: convolutions inside it and alone, in ms"));
   EXPECT_THAT(text, HasSubstr("Gradient against differences of the loss"));
   const Rows file = Rows::parse(read_file(out + "/tasks.json"));
   ASSERT_EQ(file["rows"].size(), 17U);

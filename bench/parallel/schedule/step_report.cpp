@@ -168,7 +168,7 @@ void print_refusals(std::ostream& out, std::span<const StepRow> rows, const Look
   std::set<std::string> said;
   for (const StepRow& row : rows) {
     const std::string what = fmt::format(
-        "batch {} on {} GPUs{}: ", row.of.batch, row.of.fleet.ranks.count,
+        "batch {} on {}{}: ", row.of.batch, counted(row.of.fleet.ranks.count, "GPU"),
         row.reason == "not_power_of_two" || row.reason == "uneven_nodes" ? ", " + reduce_text(row.of) : "");
     if (row.note.empty() || !said.insert(what + row.note).second) continue;
     const std::string reason = row.reason.empty() ? "" : row.reason + ": ";
@@ -197,10 +197,10 @@ void print_steps(std::ostream& out, std::span<const StepRow> rows, const Look& l
         std::ranges::any_of(part, [](const StepRow& row) { return row.operation_seconds.has_value(); });
     const std::string below =
         "compute: " + compute_text(first, has_operations) + "\ncommunication: " + words_of(links);
-    const std::string title =
-        fmt::format("{}, {} scaling, {}{}", first.of.network, first.of.is_weak ? "weak" : "strong",
-                    first.of.choose == kBest ? "best of each layer" : first.of.choose,
-                    first.of.is_fused ? ", bias and ReLU fused" : "");
+    const std::string title = fmt::format("{}, {} scaling, {}{}; times in ms", first.of.network,
+                                          first.of.is_weak ? "weak" : "strong",
+                                          first.of.choose == kBest ? "best of each layer" : first.of.choose,
+                                          first.of.is_fused ? ", bias and ReLU fused" : "");
     print_table(out, "scaling: " + title, below, links.basis, scaling_table(part), look);
     print_table(out, "overlap: " + title, below, links.basis, overlap_table(part), look);
     print_table(out, "compression: " + title, below, links.basis, compression_table(part), look);

@@ -380,7 +380,7 @@ TEST_F(Steps, ArePrintedAsTablesWithRefusalsAndTheirCommands) {
   rows.push_back(step());
   const std::string printed = printed_steps(rows, 140);
   for (const char* part :
-       {"scaling: net, strong scaling, best of each layer", "overlap: net", "compression: net",
+       {"scaling: net, strong scaling, best of each layer; times in ms", "overlap: net", "compression: net",
         "communication: modelled, closed form; link 0.001 GB/s, 1000 us", "striped, 1bit", "a processor",
         "batch 8 on 2 GPUs: no_rows: at batch 4 there is no right record of",
         "    convscope run net --batch 2\n"})

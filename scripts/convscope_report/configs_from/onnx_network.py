@@ -15,6 +15,7 @@ from convscope_report import ReportError
 from convscope_report.configs_from.config_file import output_size, pair
 from convscope_report.configs_from.network import Place, Read, is_pool
 from convscope_report.configs_from.onnx_attributes import attributes_of, numbers, paddings
+from convscope_report.table import counted
 
 # Their result counts as their input: Dropout does nothing in inference.
 PASSED = {"Identity", "Dropout"}
@@ -75,10 +76,11 @@ class Network:
                 self.concatenate(node, inputs, value)
         notes = []
         if lost:
+            verb = "reads" if lost.total() == 1 else "read"
             operators = ", ".join(f"{name} {count}" for name, count in sorted(lost.items()))
             notes.append(
-                f"{lost.total()} convolutions read what a config cannot say ({operators}): in a step it is "
-                "random data, or the result of the layer before where that has the shape"
+                f"{counted(lost.total(), 'convolution')} {verb} what a config cannot say ({operators}): in "
+                "a step it is random data, or the result of the layer before where that has the shape"
             )
         if clips:
             notes.append(f"{clips} Clip from 0 on became relu, which reads and writes the same")

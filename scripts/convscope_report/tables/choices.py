@@ -4,9 +4,10 @@ from pathlib import Path
 
 from convscope_report import ReportError, program
 from convscope_report.contexts import ratio, sum_cell, words
-from convscope_report.results import CIRCUMSTANCES, as_text, conditions, refuse_virtual_time
+from convscope_report.results import CIRCUMSTANCES, as_text, refuse_virtual_time
 from convscope_report.run_files import once
 from convscope_report.table import Cell, Column, Table, bytes_text
+from convscope_report.where import conditions
 
 SELECTION = "What does the library's own choice of algorithm cost against the best right record?"
 SELECTION_SUMS = "What does it cost over all layers, and how often is it the best?"

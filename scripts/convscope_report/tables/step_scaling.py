@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from convscope_report import ReportError, steps
-from convscope_report.results import as_text, conditions
+from convscope_report.results import as_text
 from convscope_report.table import Cell, Column, Table
+from convscope_report.where import conditions
 
 QUESTION = "How does a step scale, and does the simulated network say what the closed form says?"
 COLUMNS = [

@@ -93,7 +93,7 @@ def between(title, circumstances, records) -> Table:
     return table
 
 
-def swept(results, column: str, one_pass, refusal: str) -> list:
+def swept(results, column: str, one_pass, values: str, advice: str) -> list:
     """Return one_pass(title, circumstances, right records, all records) where a column has several values."""
     made = [
         one_pass(f"{title} by {column}", circumstances, records, everything)
@@ -101,13 +101,16 @@ def swept(results, column: str, one_pass, refusal: str) -> list:
         if records[column].nunique() > 1
     ]
     if not made:
-        raise ReportError(f"{paths_of(results)}: all records have the same {refusal}")
+        alike = f"all records have the same {values}"
+        if results.records[column].nunique() > 1:
+            alike = f"no right records of one network and machine differ in their {values} alone"
+        raise ReportError(f"{paths_of(results)}: {alike}; {advice}")
     return made
 
 
 def batch(results, options) -> list:
     """Return a table for each circumstances and pass: layers and algorithms down, batch sizes across."""
-    return swept(results, "batch", by_batch, "batch; run a config with --batch 1,2,4,8,16")
+    return swept(results, "batch", by_batch, "batch", "run a config with --batch 1,2,4,8,16")
 
 
 def by_batch(title, circumstances, records, everything) -> Table:
@@ -130,7 +133,8 @@ def threads(results, options) -> list:
 
     The form is that of Table 7 of Shi et al., 2016, with speed-up and efficiency.
     """
-    return swept(results, "threads", by_threads, "number of threads; run a config with --threads 1,2,4")
+    advice = "run a config with --threads 1,2,4"
+    return swept(results, "threads", by_threads, "number of threads", advice)
 
 
 def by_threads(title, circumstances, records, everything) -> Table:
@@ -199,10 +203,17 @@ def machines(results, options) -> list:
                 )
     if not made:
         raise ReportError(
-            f"{paths_of(results)}: all records are of one machine; name the result folders of two or more "
-            "that ran the same config with the same batch, math mode and cap"
+            f"{paths_of(results)}: {of_machines(results)}; name the result folders of two or more that ran "
+            "the same config with the same batch, math mode and cap"
         )
     return made
+
+
+def of_machines(results) -> str:
+    """Return why there is nothing to set side by side."""
+    if len({machine(record) for record in dictionaries(right_records(results))}) < 2:
+        return "all records are of one machine"
+    return "no right records of two machines are alike in all else"
 
 
 def machine(record) -> str:

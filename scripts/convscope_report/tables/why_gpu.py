@@ -2,7 +2,7 @@
 
 from convscope_report import ReportError, operations, published
 from convscope_report.contexts import best_by, contexts, in_order, is_suspect, passes_of, paths_of
-from convscope_report.results import conditions, dictionaries
+from convscope_report.results import dictionaries
 from convscope_report.table import Cell, Column, Table
 from convscope_report.tables.claims import (
     CLAIMS,
@@ -15,6 +15,7 @@ from convscope_report.tables.claims import (
 )
 from convscope_report.tables.fusion import FLOAT_BYTES, SEPARATE, element_bytes, pass_bytes, shown
 from convscope_report.tables.sweeps import OF_A_MACHINE, machine
+from convscope_report.where import conditions
 
 MACHINES = "What do memory, caches and registers of each machine deliver?"
 GPUS = "What do vendors publish of GPUs?"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from convscope_report import ReportError, results
 from convscope_report.render import FORMATS, render
+from convscope_report.where import conditions
 
 # The formats of tables, and what the name of a file of each ends in.
 ENDINGS = dict(zip(FORMATS, ("txt", "md", "tex", "csv"), strict=True))
@@ -46,7 +47,10 @@ def add_program(parser) -> None:
 def add_results(parser, many: str = "+") -> None:
     """RESULTS..., --where and --convscope."""
     parser.add_argument(
-        "results", nargs=many, metavar="RESULTS", help="Result folders, or their results.json."
+        "results",
+        nargs=many,
+        metavar="RESULTS",
+        help="Result folders, their results.json, or kept runs (results/*/*.json.xz).",
     )
     add_record_filter(parser)
     add_program(parser)
@@ -103,8 +107,11 @@ def write_tables(tables: list, options) -> None:
 
 def load(options) -> results.Results:
     """Return the results that the options name, no two layers of one name, filtered by --where."""
-    loaded = results.load(options.results, options.virtual_time, options.convscope)
-    return loaded.with_distinct_layers().where(**results.conditions(options.where, "--where"))
+    loaded = results.load(options.results, options.virtual_time, options.convscope).with_distinct_layers()
+    wanted = conditions(options.where, "--where")
+    left = loaded.where(**wanted)
+    loaded.refuse_values_of_none(wanted)
+    return left
 
 
 def write_or_print(text: str, out: str | None) -> None:

@@ -8,6 +8,7 @@ from convscope_report.results import as_text
 from convscope_report.table import Column, Table
 from convscope_report.tables.choices import cap_text
 from convscope_report.verbs import Verb, add_format, add_program, add_record_filter, write_tables
+from convscope_report.where import conditions
 
 # By the value of --fail-on: the verdicts that make the exit code 1.
 FAILING = {"slower": ("SLOWER",), "undecided": ("SLOWER", "UNDECIDED", "REFUSED")}
@@ -51,7 +52,7 @@ def arguments(parser) -> None:
 
 def run(options) -> int:
     """Print the table of verdicts; exit code 1 where --fail-on says so."""
-    wanted = results.conditions(options.where, "--where")
+    wanted = conditions(options.where, "--where")
     if len(options.more) % 2 != 0:
         raise ReportError(
             f"{options.more[-1]}: a further A without its B; name runs in pairs, as in A1 B1 A2 B2"

@@ -6,6 +6,7 @@ from pathlib import Path
 from convscope_report import ReportError
 from convscope_report.configs_from.benchdnn_file import import_benchdnn
 from convscope_report.configs_from.config_file import LARGEST_SIZE, config_text, whole_number
+from convscope_report.table import counted
 from convscope_report.verbs import Verb, add_out, write_or_print
 
 
@@ -51,7 +52,9 @@ def run(options) -> int:
     write_or_print(config_text(config), options.out)
     if options.out:
         convolutions = sum(layer.count for layer in config.layers)
-        print(f"{options.out}: {convolutions} convolutions, {len(config.layers)} of them different")
+        print(
+            f"{options.out}: {counted(convolutions, 'convolution')}, {len(config.layers)} of them different"
+        )
     return 0
 
 

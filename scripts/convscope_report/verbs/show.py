@@ -12,7 +12,7 @@ from convscope_report.contexts import (
     right_records,
 )
 from convscope_report.figures import NAMES, figures
-from convscope_report.results import CANDIDATE, conditions
+from convscope_report.results import CANDIDATE
 from convscope_report.tables import (
     OF_STEPS,
     OF_THE_PROGRAM,
@@ -34,6 +34,7 @@ from convscope_report.verbs import (
     write_or_print,
     write_tables,
 )
+from convscope_report.where import conditions
 
 
 def table_arguments(parser) -> None:
@@ -136,12 +137,13 @@ def why_none(name: str, results) -> str:
             for *_, right, everything in right_contexts(results)
             for sentence in layers_left_out(counts_of(right), everything)
         ]
-        if left and any(results.records[column].nunique() > 1 for column in ("threads", "batch")):
+        is_swept = any(results.records[column].nunique() > 1 for column in ("threads", "batch"))
+        if left and is_swept:
             return " ".join(dict.fromkeys(left))
-        return (
-            "every record has the same threads and batch; run with --threads 1,2,4 or --batch 1,4,16, "
-            "or name several results"
-        )
+        alike = "every record has the same threads and batch"
+        if is_swept:
+            alike = "no right records of one network and machine differ in threads or batch alone"
+        return f"{alike}; run with --threads 1,2,4 or --batch 1,4,16, or name several results"
     return "no record of these results was measured and right, with the figures that it draws"
 
 

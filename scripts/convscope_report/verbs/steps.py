@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convscope_report import ReportError
 from convscope_report import steps as many_gpus
-from convscope_report.results import conditions, refuse_virtual_time
+from convscope_report.results import refuse_virtual_time
 from convscope_report.run_files import is_number, rows_document
 from convscope_report.tables import steps as step_table
 from convscope_report.verbs import (
@@ -17,6 +17,7 @@ from convscope_report.verbs import (
     write_figures,
     write_tables,
 )
+from convscope_report.where import conditions
 
 AGAIN = "name a folder of `step --out`"
 # What table and figure read of a row; of the whole step and of a convolution these are numbers.
@@ -78,6 +79,11 @@ def read_step(path: Path, virtual_time: bool) -> list:
     Raises ReportError where it is none, or without `virtual_time` of a stand-in for a GPU.
     """
     file = path / "tasks.json" if path.is_dir() else path
+    if path.is_dir() and not file.is_file() and (path / "steps.json").is_file():
+        raise ReportError(
+            f"{path}: it holds steps on several GPUs (steps.json), and none that was run on one device; "
+            "`convscope-report plot-timeline` and `table step-scaling` read them"
+        )
     rows = rows_document(file, "rows of a step", AGAIN).get("rows")
     is_whole = isinstance(rows, list) and len(rows) > 1 and all(is_task(row) for row in rows)
     if not is_whole or not has_numbers(rows[-1], NUMBERS_OF_STEP):
