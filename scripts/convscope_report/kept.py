@@ -15,8 +15,8 @@ from pathlib import Path
 from convscope_report import ReportError, results, run_files
 from convscope_report.contexts import CIRCUMSTANCES, best, is_suspect
 
-FOLDER = Path(__file__).resolve().parents[2] / "results"
-SUFFIX = ".json.xz"
+FOLDER = run_files.KEPT_FOLDER
+SUFFIX = run_files.SUFFIX
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Our best is behind where a library's takes less than this share of its time.
 BEHIND = 0.9

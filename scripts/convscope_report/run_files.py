@@ -11,7 +11,9 @@ from pathlib import Path
 
 from convscope_report import ReportError
 
-ROOT = Path(__file__).resolve().parents[2]
+# Where runs have names, that of a file without its suffix: kept ones MACHINE/NAME, saved ones NAME.
+KEPT_FOLDER, SAVED_FOLDER = (Path(__file__).resolve().parents[2] / name for name in ("results", "out/saved"))
+SUFFIX = ".json.xz"
 SCHEMA_VERSIONS = (1, 2, 3)
 JOURNAL_OF_ROWS = b'{"schema_version"'  # a run's begins with its kind
 GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952, section 2.3.1
@@ -79,14 +81,14 @@ def refuse_folder(path: Path) -> None:
             f"{path}: it holds no run: `convscope step`, `operations` or `allreduce` was interrupted in it; "
             "begin it again with another --out"
         )
-    runs = sorted(own.name for own in path.glob("*.json.xz"))
+    runs = sorted(own.name for own in path.glob(f"*{SUFFIX}"))
     others = f"of the kept runs in it: {', '.join(runs)}" if runs else "that `convscope run --out` made"
     raise ReportError(f"{path}: no results.json in this folder; name one {others}")
 
 
 def named(path: Path) -> list:
     """Return the files that a name may mean, as `compare` takes it: of a kept run, or of a saved one."""
-    return [Path(f"{folder / path}.json.xz") for folder in (Path(), ROOT / "results", ROOT / "out/saved")]
+    return [Path(f"{folder / path}{SUFFIX}") for folder in (Path(), KEPT_FOLDER, SAVED_FOLDER)]
 
 
 # What other files hold that `convscope ... --out` writes, by a column that only their rows have, and who

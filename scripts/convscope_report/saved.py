@@ -13,7 +13,7 @@ from pathlib import Path
 
 from convscope_report import ReportError, kept, run_files
 
-FOLDER = Path(__file__).resolve().parents[2] / "out" / "saved"
+FOLDER = run_files.SAVED_FOLDER
 PROGRAM_SUFFIX = ".program"
 
 
